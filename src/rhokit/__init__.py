@@ -1,0 +1,34 @@
+"""Density matrices as small, mergeable summaries of data.
+
+The names below are loaded when first touched, so that ``import rhokit`` costs
+next to nothing and pulls in no optional package.
+"""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0.dev0"
+
+_HOME = {
+    "DMKDE": "rhokit.estimators",
+    "MeanEmbeddingKDE": "rhokit.estimators",
+    "DensityMatrix": "rhokit.core",
+    "LowRankDensityMatrix": "rhokit.core",
+    "FourierFeatures": "rhokit.features",
+    "LandmarkFeatures": "rhokit.features",
+    "OneHotFeatures": "rhokit.features",
+    "QuadratureFeatures": "rhokit.features",
+    "SoftmaxFeatures": "rhokit.features",
+}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'rhokit' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})

@@ -1,0 +1,44 @@
+"""The maths, on any array that follows the array API (NumPy, torch)."""
+
+from rhokit.core.density_matrix import DensityMatrix, LowRankDensityMatrix
+from rhokit.core.feature_mean import FeatureMean
+from rhokit.core.information import (
+    effective_rank,
+    fidelity,
+    hilbert_schmidt_distance,
+    partial_trace,
+    purity,
+    trace_distance,
+    von_neumann_entropy,
+)
+from rhokit.core.readouts import gaussian_log_norm, leave_one_out, log_measured
+from rhokit.core.spectrum import choose_rank
+from rhokit.core.states import (
+    cosine_states,
+    gaussian_columns,
+    normalize_states,
+    onehot_states,
+    softmax_states,
+)
+
+__all__ = [
+    "DensityMatrix",
+    "FeatureMean",
+    "LowRankDensityMatrix",
+    "choose_rank",
+    "cosine_states",
+    "effective_rank",
+    "fidelity",
+    "gaussian_columns",
+    "gaussian_log_norm",
+    "hilbert_schmidt_distance",
+    "leave_one_out",
+    "log_measured",
+    "normalize_states",
+    "onehot_states",
+    "partial_trace",
+    "purity",
+    "softmax_states",
+    "trace_distance",
+    "von_neumann_entropy",
+]

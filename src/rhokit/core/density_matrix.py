@@ -1,0 +1,344 @@
+"""The state: sums of ``φ(x)φ(x)†`` per outcome, exact or truncated."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from array_api_compat import array_namespace, device
+
+from rhokit.core.arrays import (
+    Array,
+    adjoint,
+    conj,
+    real,
+    squared_modulus,
+    wide,
+    wide_sum_dtype,
+)
+from rhokit.core.spectrum import (
+    Rank,
+    eigen_factor,
+    leading_eigenpairs,
+    square_root_factor,
+)
+
+# Weights that should cancel exactly may differ by rounding; a larger shortfall
+# means that rows are being forgotten which were never seen.
+_WEIGHT_SLACK = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class DensityMatrix:
+    r"""Exact sums over rows, one matrix per outcome (eq. rho_train of the paper).
+
+    .. math:: S_k = \sum_i t_{ik}\, \phi(x_i)\phi(x_i)^\dagger, \qquad
+              \rho_k = S_k / \sum_i t_{ik}
+
+    Sums add: ``a + b`` is the state of both data sets, ``a - b`` forgets ``b``'s
+    rows, and ``sum(parts)`` merges any number of them.
+
+    Parameters
+    ----------
+    total : array of shape (K, D, D)
+        Hermitian sums in double precision.
+    weight : array of shape (K,)
+        Total weight of the rows in each sum.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> states = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
+    >>> rho = DensityMatrix.from_states(states)
+    >>> rho.born(states[:1]).round(4)
+    array([[0.4533]])
+    >>> halves = [DensityMatrix.from_states(part) for part in (states[:1], states[1:])]
+    >>> np.abs(sum(halves).total - rho.total).max()
+    np.float64(0.0)
+    """
+
+    total: Array  # (K, D, D)
+    weight: Array  # (K,)
+
+    def __post_init__(self) -> None:
+        shape = tuple(self.total.shape)
+        if len(shape) != 3 or shape[1] != shape[2]:
+            raise ValueError(f"total must have shape (K, D, D), got {shape}")
+        if tuple(self.weight.shape) != shape[:1]:
+            raise ValueError(
+                f"weight must have shape {shape[:1]} to match total, "
+                f"got {tuple(self.weight.shape)}"
+            )
+
+    @classmethod
+    def from_states(
+        cls, states: Array, outcomes: Array | None = None
+    ) -> "DensityMatrix":
+        """Sum the outer products of ``states`` (n, D), weighted by ``outcomes`` (n, K).
+
+        Rows with weight zero cost nothing, so one-hot outcomes cost ``n·D²``
+        together, however many there are.
+        """
+        xp = array_namespace(states)
+        outcomes = checked_outcomes(states, outcomes)
+        sums = [
+            wide(_weighted_gram(states, outcomes[:, k]))
+            for k in range(outcomes.shape[1])
+        ]
+        weight = xp.sum(xp.astype(outcomes, wide_sum_dtype(states)), axis=0)
+        return cls(xp.stack(sums), weight)
+
+    @property
+    def n_outcomes(self) -> int:
+        """K, the number of outcomes."""
+        return int(self.total.shape[0])
+
+    @property
+    def dim(self) -> int:
+        """D, the dimension of the states."""
+        return int(self.total.shape[1])
+
+    def __add__(self, other: "DensityMatrix | int") -> "DensityMatrix":
+        if isinstance(other, int) and other == 0:  # so that sum() works
+            return self
+        if not isinstance(other, DensityMatrix):
+            return NotImplemented
+        check_alike(self, other)
+        return DensityMatrix(self.total + other.total, self.weight + other.weight)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: "DensityMatrix") -> "DensityMatrix":
+        if not isinstance(other, DensityMatrix):
+            return NotImplemented
+        check_alike(self, other)
+        weight = remaining_weight(self.weight, other.weight)
+        return DensityMatrix(self.total - other.total, weight)
+
+    def scale(self, factor: float) -> "DensityMatrix":
+        """All rows count ``factor`` times as much (0 < factor < 1: decay)."""
+        check_factor(factor)
+        return DensityMatrix(self.total * factor, self.weight * factor)
+
+    def change_basis(self, basis: Array) -> "DensityMatrix":
+        r"""The state of :math:`\phi(x) = B^\top c(x)`, given the sums of ``c(x)``.
+
+        ``basis`` has shape (D, D'). The whitening of landmarks is applied here,
+        once, instead of to every row.
+        """
+        xp = array_namespace(self.total)
+        # matmul, not @: torch's operator refuses arrays of different dtypes.
+        total = xp.matmul(xp.matmul(basis.mT, self.total), conj(basis))
+        return DensityMatrix((total + adjoint(total)) / 2, self.weight)
+
+    def normalized(self) -> Array:
+        """The density matrices themselves, ``total / weight``, shape (K, D, D)."""
+        return self.total * inverse_weight(self.weight)[:, None, None]
+
+    def born(self, states: Array) -> Array:
+        r"""Born rule :math:`\phi^\dagger\rho_k\phi` for states (n, D): shape (n, K)."""
+        xp = array_namespace(states)
+        rho = xp.astype(self.normalized(), states.dtype)
+        measured = [
+            xp.sum(real(conj(states) * (states @ rho[k, ...].mT)), axis=1)
+            for k in range(self.n_outcomes)
+        ]
+        return xp.stack(measured, axis=1)
+
+    def eigenvalues(self) -> Array:
+        """Spectrum of each density matrix, descending, shape (K, D)."""
+        xp = array_namespace(self.total)
+        rho = self.normalized()
+        return xp.stack([leading_eigenpairs(rho[k, ...])[0] for k in self._outcomes()])
+
+    def factorize(
+        self, rank: Rank = None, *, energy: float | None = None
+    ) -> "LowRankDensityMatrix":
+        """Factors ``A_k`` with ``A_k†A_k ≈ ρ_k``, for prediction in ``O(r·D)``.
+
+        Parameters
+        ----------
+        rank : int, float, "elbow" or None
+            See :func:`rhokit.core.choose_rank`; None keeps everything.
+        energy : float, optional
+            Share of the trace to keep, instead of a rank.
+        """
+        rho = self.normalized()
+        if rank is None and energy is None:
+            factors = [square_root_factor(rho[k, ...]) for k in self._outcomes()]
+        else:
+            factors = [
+                eigen_factor(rho[k, ...], rank, energy) for k in self._outcomes()
+            ]
+        return LowRankDensityMatrix(pad_and_stack(factors), self.weight)
+
+    def _outcomes(self) -> range:
+        return range(self.n_outcomes)
+
+
+@dataclass(frozen=True, eq=False)
+class LowRankDensityMatrix:
+    r"""Factors of density matrices (eq. rho_train_factorization of the paper).
+
+    .. math:: \rho_k \approx A_k^\dagger A_k, \qquad
+              \phi^\dagger\rho_k\phi = \|A_k\phi\|^2
+
+    Read-mostly: merging two truncated states loses something, so it is the named
+    method :meth:`merge`, never ``+``.
+
+    Parameters
+    ----------
+    factor : array of shape (K, r, D)
+    weight : array of shape (K,)
+    """
+
+    factor: Array  # (K, r, D)
+    weight: Array  # (K,)
+
+    def __post_init__(self) -> None:
+        shape = tuple(self.factor.shape)
+        if len(shape) != 3:
+            raise ValueError(f"factor must have shape (K, r, D), got {shape}")
+        if tuple(self.weight.shape) != shape[:1]:
+            raise ValueError(
+                f"weight must have shape {shape[:1]} to match factor, "
+                f"got {tuple(self.weight.shape)}"
+            )
+
+    @property
+    def n_outcomes(self) -> int:
+        """K, the number of outcomes."""
+        return int(self.factor.shape[0])
+
+    @property
+    def rank(self) -> int:
+        """r, the number of rows of the largest factor."""
+        return int(self.factor.shape[1])
+
+    @property
+    def dim(self) -> int:
+        """D, the dimension of the states."""
+        return int(self.factor.shape[2])
+
+    def born(self, states: Array) -> Array:
+        """Born rule for states (n, D): shape (n, K)."""
+        xp = array_namespace(states)
+        factor = xp.astype(self.factor, states.dtype)
+        measured = [
+            xp.sum(squared_modulus(states @ factor[k, ...].mT), axis=1)
+            for k in range(self.n_outcomes)
+        ]
+        return xp.stack(measured, axis=1)
+
+    def fold(self, basis: Array) -> "LowRankDensityMatrix":
+        r"""Measure columns ``c`` directly where :math:`\phi = B^\top c`."""
+        xp = array_namespace(self.factor)
+        return LowRankDensityMatrix(xp.matmul(self.factor, basis.mT), self.weight)
+
+    def normalized(self) -> Array:
+        """The truncated density matrices, shape (K, D, D)."""
+        return adjoint(self.factor) @ self.factor
+
+    def scale(self, factor: float) -> "LowRankDensityMatrix":
+        """All rows count ``factor`` times as much."""
+        check_factor(factor)
+        return LowRankDensityMatrix(self.factor, self.weight * factor)
+
+    def merge(self, other: "LowRankDensityMatrix", rank: int) -> "LowRankDensityMatrix":
+        """Best approximation of rank ``rank`` to the mixture of both states.
+
+        What either side lost by truncation stays lost.
+        """
+        check_alike(self, other)
+        if rank < 1:
+            raise ValueError(f"rank must be an int >= 1, got {rank!r}")
+        xp = array_namespace(self.factor)
+        weight = self.weight + other.weight
+        share = inverse_weight(weight)
+        stacked = xp.concat(
+            [
+                xp.sqrt(side.weight * share)[:, None, None] * side.factor
+                for side in (self, other)
+            ],
+            axis=1,
+        )
+        _, values, vectors = xp.linalg.svd(stacked, full_matrices=False)
+        merged = values[:, :rank, None] * vectors[:, :rank, :]
+        return LowRankDensityMatrix(merged, weight)
+
+
+def inverse_weight(weight: Array) -> Array:
+    """``1/weight``, and 0 where nothing was seen."""
+    xp = array_namespace(weight)
+    seen = weight > 0
+    return xp.where(seen, 1 / xp.where(seen, weight, xp.ones_like(weight)), 0.0)
+
+
+def remaining_weight(weight: Array, forgotten: Array) -> Array:
+    """``weight - forgotten``, refused where that is below zero."""
+    xp = array_namespace(weight)
+    left = weight - forgotten
+    if bool(xp.any(left < -_WEIGHT_SLACK * xp.clip(weight, 1.0, None))):
+        raise ValueError(
+            f"cannot forget more than was seen: the weights are {weight}, "
+            f"to be forgotten are {forgotten}"
+        )
+    # What is left of a cancelled weight is rounding, not rows.
+    return xp.where(left > _WEIGHT_SLACK * weight, left, xp.zeros_like(left))
+
+
+def checked_outcomes(states: Array, outcomes: Array | None) -> Array:
+    """Weights (n, K) of the rows of ``states`` (n, D): ones where none are given."""
+    xp = array_namespace(states)
+    if len(states.shape) != 2:
+        raise ValueError(f"states must have shape (n, D), got {tuple(states.shape)}")
+    n = int(states.shape[0])
+    if outcomes is None:
+        return xp.ones((n, 1), dtype=real(states).dtype, device=device(states))
+    shape = tuple(outcomes.shape)
+    if len(shape) != 2 or shape[0] != n:
+        raise ValueError(f"outcomes must have shape ({n}, K), got {shape}")
+    if bool(xp.any(outcomes < 0)):
+        raise ValueError("weights of rows must not be negative")
+    return outcomes
+
+
+def check_factor(factor: float) -> None:
+    """Refuse a scale that is not a positive number."""
+    if not 0 < factor < float("inf"):
+        raise ValueError(f"factor must be a positive number, got {factor!r}")
+
+
+def pad_and_stack(factors: list[Array]) -> Array:
+    """Stack factors of different ranks, filling up with rows of zeros."""
+    xp = array_namespace(factors[0])
+    rank = max(f.shape[0] for f in factors)
+
+    def padded(factor: Array) -> Array:
+        missing = rank - factor.shape[0]
+        zeros = xp.zeros(
+            (missing, factor.shape[1]), dtype=factor.dtype, device=device(factor)
+        )
+        return xp.concat([factor, zeros], axis=0) if missing else factor
+
+    return xp.stack([padded(f) for f in factors])
+
+
+def _weighted_gram(states: Array, weight: Array) -> Array:
+    """``Σ_i w_i φ_i φ_i†`` over the rows whose weight is not zero."""
+    xp = array_namespace(states)
+    kept = weight != 0
+    if not bool(xp.all(kept)):
+        (rows,) = xp.nonzero(kept)
+        states, weight = xp.take(states, rows, axis=0), xp.take(weight, rows)
+    root = xp.sqrt(xp.astype(weight, real(states).dtype))
+    rows = states * root[:, None]
+    return rows.mT @ conj(rows)
+
+
+def check_alike(left: Any, right: Any) -> None:
+    """Refuse to combine states of different K or D."""
+    if left.n_outcomes != right.n_outcomes or left.dim != right.dim:
+        raise ValueError(
+            "states of different shapes do not combine: "
+            f"(K, D) = ({left.n_outcomes}, {left.dim}) and "
+            f"({right.n_outcomes}, {right.dim})"
+        )

@@ -1,0 +1,67 @@
+"""Read-outs: from measured numbers to log-densities."""
+
+import math
+
+from array_api_compat import array_namespace
+
+from rhokit.core.arrays import Array, safe_log
+
+
+def gaussian_log_norm(gamma: float, n_features: int) -> float:
+    r"""``log M_γ`` of the Gaussian kernel.
+
+    .. math:: M_\gamma = \int e^{-\gamma\|x\|^2}\,dx = (\pi/\gamma)^{d/2}
+
+    As a logarithm, because :math:`1/M_\gamma` overflows at d = 784.
+    """
+    return 0.5 * n_features * math.log(math.pi / gamma)
+
+
+def log_measured(
+    measured: Array, log_scale: Array | None = None, power: int = 2
+) -> Array:
+    r"""Logarithm of what was measured on states scaled by ``exp(log_scale)``.
+
+    The Born rule is quadratic in the state (``power=2``), so that
+    :math:`\log(\phi^\dagger\rho\phi)` with :math:`\phi = e^s c` is
+    :math:`\log(c^\dagger\rho c) + 2s`. Nothing underflows, at any distance.
+
+    Parameters
+    ----------
+    measured : array of shape (n, K)
+    log_scale : array of shape (n,), optional
+    power : int
+        2 for a density matrix, 1 for a mean of features.
+    """
+    logs = safe_log(measured)
+    return logs if log_scale is None else logs + power * log_scale[:, None]
+
+
+def leave_one_out(
+    measured: Array, own: Array, row_weight: Array, total_weight: float
+) -> Array:
+    r"""What a row measures once its own weight is taken out of the state.
+
+    .. math:: m_{-i} = \frac{W m_i - w_i \,\kappa_i}{W - w_i}, \qquad
+              \kappa_i = |\langle\phi_i|\phi_i\rangle|^2
+
+    Closed form: no state is built per row. Rounding below zero is cut to zero.
+
+    Parameters
+    ----------
+    measured : array of shape (n,)
+        Measured with every row in the state.
+    own : array of shape (n,)
+        What a row measures of itself: the fourth power of its length for a density
+        matrix, the second for a mean of features.
+    row_weight : array of shape (n,)
+        Weight of the row in the state.
+    total_weight : float
+        Weight of all rows in the state.
+    """
+    xp = array_namespace(measured)
+    rest = total_weight - row_weight
+    left = total_weight * measured - row_weight * own
+    alone = rest <= 0
+    safe = xp.where(alone, xp.ones_like(rest), rest)
+    return xp.where(alone, xp.zeros_like(left), xp.clip(left / safe, 0, None))

@@ -1,0 +1,105 @@
+"""Feature maps as plain functions of arrays: rows in, states out."""
+
+from array_api_compat import array_namespace, device
+
+from rhokit.core.arrays import Array, arange_like, squared_modulus
+
+
+def normalize_states(states: Array) -> Array:
+    """Scale every row to length one (eq. normalized_rff); rows of zeros stay."""
+    xp = array_namespace(states)
+    length = xp.sqrt(xp.sum(squared_modulus(states), axis=-1))[..., None]
+    safe = xp.where(length > 0, length, xp.ones_like(length))
+    return states / xp.astype(safe, states.dtype)
+
+
+def cosine_states(
+    rows: Array,
+    frequencies: Array,
+    phases: Array | None,
+    amplitudes: Array,
+    *,
+    normalize: bool,
+) -> Array:
+    r"""Fourier features (eq. phi_rff): real with phases, complex without.
+
+    .. math:: \phi_j(x) = a_j \cos(w_j^\top x + b_j) \quad\text{or}\quad
+              \phi_j(x) = a_j e^{i w_j^\top x}
+
+    Parameters
+    ----------
+    rows : array of shape (..., d)
+    frequencies : array of shape (d, F)
+    phases : array of shape (D,), optional
+        ``D`` is a multiple of ``F``: the projections are repeated, so that pairs
+        (cos, sin) are the phases 0 and -π/2 of the same frequencies.
+    amplitudes : array of shape (D,)
+    normalize : bool
+        Whether to scale each state to length one.
+    """
+    xp = array_namespace(rows)
+    angles = rows @ frequencies
+    if phases is None:
+        states = amplitudes * xp.exp(angles * 1j)
+    else:
+        repeats = phases.shape[0] // angles.shape[-1]
+        states = amplitudes * xp.cos(xp.concat([angles] * repeats, axis=-1) + phases)
+    return normalize_states(states) if normalize else states
+
+
+def gaussian_columns(
+    rows: Array, landmarks: Array, rate: float, *, relative: bool = False
+) -> tuple[Array, Array | None]:
+    r"""Kernel columns :math:`e^{-\text{rate}\,\|x - l_j\|^2}` of rows and landmarks.
+
+    With ``relative``, each row's largest exponent is taken out before ``exp`` and
+    returned as ``log_scale``: columns then never underflow all at once, however far
+    the row lies from every landmark.
+
+    Parameters
+    ----------
+    rows : array of shape (..., n, d)
+    landmarks : array of shape (m, d)
+
+    Returns
+    -------
+    columns : array of shape (..., n, m)
+    log_scale : array of shape (..., n), or None
+    """
+    xp = array_namespace(rows)
+    difference = rows[..., :, None, :] - landmarks
+    exponents = -rate * xp.sum(difference * difference, axis=-1)
+    if not relative:
+        return xp.exp(exponents), None
+    largest = xp.max(exponents, axis=-1)
+    return xp.exp(exponents - largest[..., None]), largest
+
+
+def onehot_states(codes: Array, n_categories: int) -> Array:
+    """Unit vectors ``E_i`` of integer codes (eq. phi_ohe), shape (n, n_categories)."""
+    xp = array_namespace(codes)
+    vectors = xp.eye(n_categories, dtype=xp.float64, device=device(codes))
+    return xp.take(vectors, codes, axis=0)
+
+
+def softmax_states(values: Array, n_landmarks: int, beta: float) -> Array:
+    r"""Square roots of a softmax over landmarks in [0, 1] (eq. phi_sm).
+
+    .. math:: \phi_i(y) = \sqrt{p_i(y)}, \qquad
+              p_i(y) \propto e^{-\beta (y - \alpha_i)^2}, \quad
+              \alpha_i = \tfrac{i-1}{m-1}
+
+    Parameters
+    ----------
+    values : array of shape (n,), in [0, 1]
+
+    Returns
+    -------
+    states : array of shape (n, n_landmarks), of length one
+    """
+    xp = array_namespace(values)
+    landmarks = arange_like(n_landmarks, values) / max(n_landmarks - 1, 1)
+    exponents = -beta * (values[:, None] - landmarks) ** 2
+    exponents = exponents - xp.max(exponents, axis=1)[:, None]
+    weights = xp.exp(exponents)
+    return xp.sqrt(weights / xp.sum(weights, axis=1)[:, None])

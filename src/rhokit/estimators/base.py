@@ -1,0 +1,397 @@
+"""The one shell: scaling + feature map + state, filled in one pass."""
+
+import hashlib
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from copy import copy
+from functools import wraps
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from rhokit.core import log_measured
+from rhokit.estimators.choice import (
+    GAMMA_RULES,
+    MapChooser,
+    check_map,
+    choose_gamma,
+    map_gamma,
+)
+from rhokit.estimators.scaling import RULES as SCALE_RULES
+from rhokit.estimators.scaling import Scaling
+from rhokit.fast import block_rows, map_blocks
+from rhokit.features import FeatureMap
+from rhokit.validation import (
+    Interval,
+    StrOptions,
+    check_parameters,
+    check_rows,
+    check_weights,
+    generator,
+)
+
+
+def all_or_nothing(method):
+    """Run a method on a copy of the estimator; keep what it did only if it ends well.
+
+    States, maps and scalings are values that are replaced, never changed, so a
+    shallow copy suffices.
+    """
+
+    @wraps(method)
+    def guarded(self, *args, **kwargs):
+        attempt = copy(self)
+        method(attempt, *args, **kwargs)
+        self.__dict__ = attempt.__dict__
+        return self
+
+    return guarded
+
+
+class Lazy:
+    """A value computed when first asked for, once for all threads, never pickled."""
+
+    def __init__(self, compute: Callable[[], Any]) -> None:
+        self._compute = compute
+        self._lock = threading.Lock()
+        self._value = None
+
+    def __call__(self) -> Any:
+        with self._lock:
+            if self._value is None:
+                self._value = self._compute()
+            return self._value
+
+
+class StateEstimator(BaseEstimator, ABC):
+    """Common part of all one-pass estimators.
+
+    A subclass says how columns become a state (``_sum``), how the state is measured
+    (``_prepare_measurement``), and of what power of the overlap its kernel is.
+    """
+
+    _power = 2
+    _parameter_table: ClassVar = {
+        "gamma": [
+            Interval(Real, 0, None, closed="neither"),
+            StrOptions(set(GAMMA_RULES)),
+        ],
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "scale": [StrOptions({"auto", *SCALE_RULES}), "array-like", None],
+        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
+        "dtype": [StrOptions({"float32", "float64"}), type, np.dtype, None],
+    }
+
+    # ---- learning ---------------------------------------------------------------
+
+    @all_or_nothing
+    def fit(self, X, y=None, sample_weight=None):
+        """Choose scaling, γ and map from the rows, and sum them up.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        y : ignored
+        sample_weight : array-like of shape (n,), optional
+            A weight of k counts as k copies of the row.
+
+        Returns
+        -------
+        self
+        """
+        self._forget()
+        rows, weights = self._check(X, sample_weight, reset=True)
+        self._plan(rows, weights, bounded=True)
+        self._set_state(self._sum(rows, weights))
+
+    @all_or_nothing
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Add a batch of rows.
+
+        The first batch chooses scaling, γ and map as :meth:`prepare` does; later
+        batches, in any order and split, give the same model as all at once.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        y : ignored
+        sample_weight : array-like of shape (n,), optional
+
+        Returns
+        -------
+        self
+        """
+        first = not self._is_prepared()
+        rows, weights = self._check(X, sample_weight, reset=first)
+        if first:
+            self._plan(rows, weights, bounded=False)
+        else:
+            self.feature_map_.refuse_outsiders(self._apply_scaling(rows))
+        self._set_state(self._sum(rows, weights) + (self.state_ or 0))
+
+    @all_or_nothing
+    def prepare(self, X, y=None, sample_weight=None):
+        """Choose scaling, γ and map from a sample, without adding its rows.
+
+        For streams and for work on several machines: prepare once, send the model
+        to every worker, ``partial_fit`` there, and :meth:`merge` the results.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        y : ignored
+        sample_weight : array-like of shape (n,), optional
+
+        Returns
+        -------
+        self
+        """
+        self._forget()
+        rows, weights = self._check(X, sample_weight, reset=True)
+        self._plan(rows, weights, bounded=False)
+
+    def blank(self):
+        """A copy with the same scaling, γ and map that holds no rows.
+
+        Fit it to other data with :meth:`partial_fit`; the two can be merged.
+        """
+        self._require_prepared()
+        other = copy(self)
+        other._set_state(None)
+        return other
+
+    @all_or_nothing
+    def merge(self, *others):
+        """Add what other models have seen.
+
+        They must share scaling, γ and map: see :meth:`prepare` and :meth:`blank`.
+
+        Parameters
+        ----------
+        *others : estimators of the same class
+
+        Returns
+        -------
+        self
+        """
+        self._require_prepared()
+        state = self.state_
+        for other in others:
+            self._check_mergeable(other)
+            if other.state_ is not None:
+                state = other.state_ + (state or 0)
+        self._set_state(state)
+
+    @all_or_nothing
+    def unlearn(self, X, y=None, sample_weight=None):
+        """Forget rows: the model becomes what it would be had it never seen them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows that were added before; nobody can check that, but their total
+            weight must not exceed the model's.
+        y : ignored
+        sample_weight : array-like of shape (n,), optional
+
+        Returns
+        -------
+        self
+        """
+        self._require_rows()
+        rows, weights = self._check(X, sample_weight, reset=False)
+        self.feature_map_.refuse_outsiders(self._apply_scaling(rows))
+        self._set_state(self.state_ - self._sum(rows, weights))
+
+    # ---- what a subclass says ----------------------------------------------------
+
+    @abstractmethod
+    def _sum(self, rows, weights):
+        """The state of checked rows in the user's units."""
+
+    @abstractmethod
+    def _prepare_measurement(self):
+        """A function from columns (n, m) to measured values (n,)."""
+
+    # ---- shared work -------------------------------------------------------------
+
+    def _check(self, X, sample_weight, *, reset):
+        """Parameters, rows and weights, checked."""
+        check_parameters(self, self._parameter_table)
+        check_map(self.feature_map)
+        rows = check_rows(
+            self, X, reset=reset, dtype=self._row_dtype(), numeric=self._numeric_rows()
+        )
+        return rows, check_weights(sample_weight, len(rows))
+
+    def _row_dtype(self):
+        if hasattr(self, "feature_map_"):
+            return self.feature_map_.dtype_
+        return None if self.dtype is None else np.dtype(self.dtype)
+
+    def _numeric_rows(self):
+        return not isinstance(self.feature_map, FeatureMap) or (
+            self.feature_map.numeric_rows
+        )
+
+    def _plan(self, rows, weights, *, bounded):
+        """Choose scaling, γ and map, once; the state stays empty."""
+        seed = int(generator(self.random_state).integers(2**31 - 1))
+        self.scaling_ = Scaling.from_rows(self._scale_rule(), rows, weights)
+        scaled = self.scaling_.apply(rows) if self._numeric_rows() else rows
+        chooser = MapChooser(
+            self.feature_map, scaled, weights, self.n_components, seed, bounded
+        )
+        rng = np.random.default_rng(seed)
+        if self._is_gaussian():
+            self.gamma_ = choose_gamma(self.gamma, chooser, self._power, rng)
+            self.feature_map_ = chooser(map_gamma(self.gamma_, self._power))
+        else:
+            self.gamma_ = None
+            self.feature_map_ = chooser(None)
+        self._plan_sampling(scaled, weights, rng)
+        self._set_state(None)
+
+    def _plan_sampling(self, scaled, weights, rng):
+        """Hook: keep what drawing rows will need."""
+
+    def _is_gaussian(self):
+        """Whether the map has a γ to choose."""
+        return isinstance(self.feature_map, str) or (
+            "gamma" in self.feature_map.get_params()
+        )
+
+    def _scale_rule(self):
+        automatic = isinstance(self.scale, str) and self.scale == "auto"
+        if self._numeric_rows():
+            rule = "std" if isinstance(self.gamma, str) else None
+            return rule if automatic else self.scale
+        if automatic or self.scale is None:
+            return None
+        raise ValueError("The 'scale' parameter must be None for categories.")
+
+    def _for_blocks(self, rows, use, *, relative=False, row_scale=None, stretch=1):
+        """Call ``use(worker, columns, log_scale)`` block by block, over threads.
+
+        The columns are in memory that the worker uses again for its next block.
+        """
+        feature_map = self.feature_map_
+        size = stretch * block_rows(feature_map.n_columns_, self.batch_size)
+        buffers = {}
+
+        def work(worker, block):
+            if worker not in buffers:
+                shape = (min(size, len(rows)), feature_map.n_columns_)
+                buffers[worker] = np.empty(shape, feature_map.column_dtype_)
+            part = self._apply_scaling(rows[block])
+            columns, log_scale = feature_map.columns(
+                part,
+                relative=relative,
+                row_scale=None if row_scale is None else row_scale[block],
+                out=buffers[worker][: len(part)],
+            )
+            return use(worker, columns, log_scale)
+
+        return map_blocks(work, len(rows), size)
+
+    def _apply_scaling(self, rows):
+        return self.scaling_.apply(rows) if self.feature_map_.numeric_rows else rows
+
+    def _scaled(self, X):
+        """Rows of a fitted model's columns, checked, in the map's units."""
+        return self._apply_scaling(self._checked(X))
+
+    def _checked(self, X):
+        feature_map = self.feature_map_
+        return check_rows(
+            self,
+            X,
+            reset=False,
+            dtype=feature_map.dtype_,
+            numeric=feature_map.numeric_rows,
+        )
+
+    def _log_measured(self, X):
+        """Measured values of rows as logarithms, shape (n,), float64."""
+        self._require_rows()
+        measure = self._measurement()
+
+        def use(worker, columns, log_scale):
+            measured = measure(columns).astype(np.float64)[:, None]
+            return log_measured(measured, log_scale, self._power)[:, 0]
+
+        rows = self._checked(X)
+        return np.concatenate(self._for_blocks(rows, use, relative=True, stretch=2))
+
+    def _log_norm(self):
+        """What turns a measured logarithm into a log-density in the user's units."""
+        return self.scaling_.log_volume - self.feature_map_.log_mass(self._power)
+
+    # ---- bookkeeping -------------------------------------------------------------
+
+    def _forget(self):
+        for name in [
+            n for n in vars(self) if n.endswith("_") and not n.startswith("_")
+        ]:
+            delattr(self, name)
+
+    def _set_state(self, state):
+        self.state_ = state
+        self._measurement = Lazy(self._prepare_measurement)
+
+    def _is_prepared(self):
+        return hasattr(self, "feature_map_")
+
+    def __sklearn_is_fitted__(self):
+        return getattr(self, "state_", None) is not None
+
+    def _require_prepared(self):
+        if not self._is_prepared():
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' or "
+                "'prepare' with appropriate arguments first."
+            )
+
+    def _require_rows(self):
+        check_is_fitted(self)
+        if not float(np.sum(self.state_.weight)) > 0:
+            raise NotFittedError(
+                f"This {type(self).__name__} instance holds no rows any more."
+            )
+
+    def _check_mergeable(self, other):
+        if type(other) is not type(self):
+            raise TypeError(
+                f"merge: a {type(self).__name__} takes up models of its own class, "
+                f"got {type(other).__name__}"
+            )
+        other._require_prepared()
+        if other.fingerprint() != self.fingerprint():
+            raise ValueError(
+                "merge: the models differ in scaling, gamma or feature map, so their "
+                "states do not add. Fit the second one from a copy: "
+                "first.blank().partial_fit(X), or prepare() both on the same sample "
+                "with the same random_state"
+            )
+
+    def fingerprint(self):
+        """Digest of scaling, γ and map: models that share it can be merged."""
+        self._require_prepared()
+        scaling = (self.scaling_.centre.tolist(), self.scaling_.matrix.tolist())
+        text = f"{self.feature_map_.fingerprint()} {scaling}"
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def __getstate__(self):
+        state = super().__getstate__().copy()
+        state.pop("_measurement", None)
+        return state
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        if self._is_prepared():
+            self._set_state(self.state_)

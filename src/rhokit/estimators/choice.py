@@ -1,0 +1,201 @@
+"""What a model chooses from its rows: the feature map, and γ by leave-one-out."""
+
+import math
+
+import numpy as np
+from sklearn.base import clone
+
+from rhokit.core import leave_one_out
+from rhokit.features import (
+    FeatureMap,
+    FourierFeatures,
+    LandmarkFeatures,
+    QuadratureFeatures,
+    distinct_rows,
+    gamma_by_rule,
+)
+from rhokit.features.quadrature import grid_size
+
+MAP_NAMES = ("auto", "fourier", "landmarks", "quadrature")
+GAMMA_RULES = ("loo", "median", "scott", "silverman")
+
+# Leave-one-out probes so many rows, against a state of so many.
+_LOO_PROBES = 2048
+_LOO_ROWS = 6000
+_LOO_STEP = 2.0
+_LOO_MOST_STEPS = 12
+
+
+class MapChooser:
+    """Makes fitted maps for one set of rows and any γ.
+
+    Parameters
+    ----------
+    wanted : str or FeatureMap
+        A name of :data:`MAP_NAMES`, or an instance to be cloned and given the γ.
+    rows : array of shape (n, d)
+        Scaled rows.
+    weights : array of shape (n,), optional
+    n_components : int
+    seed : int
+    bounded : bool
+        Whether these are all the rows that will come. A grid needs to know its box,
+        so ``"auto"`` does not take one for a stream.
+    """
+
+    def __init__(self, wanted, rows, weights, n_components, seed, bounded):
+        self.wanted = wanted
+        self.rows = rows
+        self.weights = weights
+        self.n_components = n_components
+        self.seed = seed
+        self.bounded = bounded
+        self._landmarks = None
+
+    def __call__(self, gamma):
+        """A map fitted to the rows for this γ."""
+        kind = self.kind(gamma)
+        if kind == "landmarks":
+            return self._over_landmarks(gamma)
+        if kind == "quadrature":
+            feature_map = QuadratureFeatures(gamma=gamma)
+        elif kind == "fourier":
+            feature_map = FourierFeatures(
+                gamma=gamma, n_components=self.n_components, random_state=self.seed
+            )
+        else:
+            feature_map = self._given(gamma)
+        return feature_map.fit(self.rows, sample_weight=self.weights)
+
+    def kind(self, gamma):
+        """Name of the map that would be made, or the instance that was given."""
+        if self.wanted != "auto":
+            return self.wanted
+        if self.bounded and self.rows.shape[1] <= 2:
+            seen = self.rows if self.weights is None else self.rows[self.weights > 0]
+            widths = np.ptp(seen, axis=0).astype(float)
+            tol = QuadratureFeatures().tol
+            if grid_size(gamma, widths, tol) <= self.n_components:
+                return "quadrature"
+        return "landmarks"
+
+    def _over_landmarks(self, gamma):
+        if self._landmarks is None:
+            self._landmarks = LandmarkFeatures(
+                gamma=gamma, n_components=self.n_components, random_state=self.seed
+            ).fit(self.rows, sample_weight=self.weights)
+        if self._landmarks.gamma == gamma:
+            return self._landmarks
+        return self._landmarks.with_gamma(gamma, self.rows, self.weights)
+
+    def _given(self, gamma):
+        feature_map = clone(self.wanted)
+        parameters = feature_map.get_params()
+        if "gamma" in parameters:
+            feature_map.set_params(gamma=gamma)
+        if parameters.get("random_state", 0) is None:
+            feature_map.set_params(random_state=self.seed)
+        return feature_map
+
+
+def choose_gamma(gamma, chooser, power, rng):
+    """γ for a model: the number itself, by a rule, or by leave-one-out.
+
+    Parameters
+    ----------
+    gamma : float or str
+    chooser : MapChooser
+        Makes the maps whose leave-one-out likelihood is compared.
+    power : int
+        2 for a density matrix, 1 for a mean of features.
+    rng : numpy.random.Generator
+    """
+    if not isinstance(gamma, str):
+        return float(gamma)
+    rows, mass = distinct_rows(chooser.rows, chooser.weights, _LOO_ROWS, rng)
+    if len(rows) < 2:
+        raise ValueError(
+            f"gamma={gamma!r} cannot be computed from rows that are all equal "
+            f"(n_samples={len(chooser.rows)}): give gamma as a number"
+        )
+    total = len(chooser.rows) if chooser.weights is None else chooser.weights.sum()
+    if gamma != "loo":
+        return gamma_by_rule(gamma, rows, mass, n_rows=total, rng=rng)
+
+    def likelihood(log_gamma):
+        feature_map = chooser(map_gamma(math.exp(log_gamma), power))
+        return _loo_likelihood(feature_map, rows, mass, power)
+
+    start = gamma_by_rule("scott", rows, mass)
+    best = math.exp(_climb(likelihood, math.log(start)))
+    if chooser.kind(map_gamma(best, power)) != "quadrature":
+        return best
+    # A grid resolves any bandwidth: go on to that of all rows, by the usual rate.
+    d = rows.shape[1]
+    return best * (total / mass.sum()) ** (2 / (d + 4))
+
+
+def map_gamma(gamma, power):
+    """γ of the map whose overlaps to this power follow the density's kernel."""
+    return gamma * 2 / power
+
+
+def _climb(function, start):
+    """Top of a hill in one variable: steps until it falls, then a parabola."""
+    step = math.log(_LOO_STEP)
+    values = {0: function(start)}
+
+    def at(index):
+        if index not in values:
+            values[index] = function(start + index * step)
+        return values[index]
+
+    best = 0
+    direction = 1 if at(1) > at(0) else -1
+    while abs(best) < _LOO_MOST_STEPS and at(best + direction) > at(best):
+        best += direction
+    left, middle, right = at(best - 1), at(best), at(best + 1)
+    curvature = left - 2 * middle + right
+    offset = 0.5 * (left - right) / curvature if curvature < 0 else 0.0
+    if not math.isfinite(offset):
+        offset = 0.0
+    return start + (best + max(-0.5, min(0.5, offset))) * step
+
+
+def _loo_likelihood(feature_map, rows, mass, power):
+    """Mean log-density of rows, each with all copies of itself left out.
+
+    Copies go together: otherwise repeated values, as integers have, would each
+    find its twin at distance zero, and the best kernel would be infinitely narrow.
+    """
+    states = feature_map.states(rows.astype(feature_map.dtype_, copy=False))
+    probes = np.linspace(0, len(rows) - 1, min(len(rows), _LOO_PROBES)).astype(int)
+    probed = states[probes]
+    lengths = np.vecdot(probed, probed).real
+    if power == 2:
+        weighted = states * np.sqrt(mass).astype(states.real.dtype)[:, None]
+        total = weighted.T @ weighted.conj()
+        measured = np.vecdot(probed, probed @ total.T).real / mass.sum()
+    else:
+        total = mass.astype(states.dtype) @ states
+        measured = (probed @ total.conj()).real / mass.sum()
+    left = leave_one_out(
+        measured.astype(np.float64),
+        lengths.astype(np.float64) ** power,
+        mass[probes],
+        float(mass.sum()),
+    )
+    # What the map cannot tell from zero counts as the least that it can.
+    floor = max(feature_map.log_floor_ * power / 2, math.log(1e-300))
+    logs = np.log(np.maximum(left, math.exp(floor)))
+    return float(np.average(logs, weights=mass[probes]) - feature_map.log_mass(power))
+
+
+def check_map(wanted):
+    """Refuse what is neither a name nor a map."""
+    if isinstance(wanted, FeatureMap) or wanted in MAP_NAMES:
+        return
+    raise ValueError(
+        f"The 'feature_map' parameter must be one of {MAP_NAMES} or an instance of "
+        f"FeatureMap. Got {wanted!r} instead."
+    )

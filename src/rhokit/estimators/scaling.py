@@ -1,0 +1,103 @@
+"""Scaling that belongs to the model: rows in, the same density out."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+RULES = ("std", "robust", "whiten")
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """The affine map ``(x - centre) @ matrix``, with the logarithm of its volume.
+
+    Parameters
+    ----------
+    centre : array of shape (d,)
+    matrix : array of shape (d,) for a factor per column, or (d, d)
+    """
+
+    centre: np.ndarray
+    matrix: np.ndarray
+
+    @classmethod
+    def from_rows(cls, rule, rows, weights=None):
+        """Choose the scaling of rows (n, d) by a rule or from given widths.
+
+        ``"std"`` divides by the standard deviation, ``"robust"`` by the distance
+        between the quartiles as a normal distribution would have it, ``"whiten"``
+        also removes correlations, an array divides by itself; None leaves the rows
+        alone. Columns without spread are centred and left at their scale.
+        """
+        d = rows.shape[1]
+        if rule is None:
+            return cls(np.zeros(d), np.ones(d))
+        if not isinstance(rule, str):
+            return cls(np.zeros(d), 1 / _given_widths(rule, d))
+        rows = rows.astype(np.float64, copy=False)
+        mass = np.ones(len(rows)) if weights is None else weights
+        if rule == "robust":
+            low, centre, high = _weighted_quantiles(rows, mass, (0.25, 0.5, 0.75))
+            return cls(centre, _inverse_widths((high - low) / 1.3489795003921634, rows))
+        centre = np.average(rows, axis=0, weights=mass)
+        if rule == "std":
+            spread = np.sqrt(np.average((rows - centre) ** 2, axis=0, weights=mass))
+            return cls(centre, _inverse_widths(spread, rows))
+        covariance = np.cov(rows.T, aweights=mass, bias=True).reshape(d, d)
+        values, vectors = np.linalg.eigh(covariance)
+        widths = np.sqrt(np.clip(values, 0, None))
+        return cls(centre, vectors * _inverse_widths(widths, rows))
+
+    @property
+    def is_identity(self):
+        """Whether rows pass unchanged."""
+        return (
+            self.matrix.ndim == 1 and not self.centre.any() and (self.matrix == 1).all()
+        )
+
+    @property
+    def log_volume(self):
+        """``log|det|``, to be added to a log-density to return to the user's units."""
+        if self.matrix.ndim == 1:
+            return float(np.log(self.matrix).sum())
+        return float(np.linalg.slogdet(self.matrix)[1])
+
+    def apply(self, rows):
+        """Scale rows (n, d), in their own precision."""
+        if self.is_identity:
+            return rows
+        centred = rows - self.centre.astype(rows.dtype)
+        matrix = self.matrix.astype(rows.dtype)
+        return centred * matrix if matrix.ndim == 1 else centred @ matrix
+
+    def invert(self, rows):
+        """Scaled rows back in the user's units."""
+        if self.matrix.ndim == 1:
+            return rows / self.matrix + self.centre
+        return rows @ np.linalg.inv(self.matrix) + self.centre
+
+
+def _given_widths(widths, d):
+    widths = np.asarray(widths, dtype=np.float64)
+    if widths.shape != (d,) or not (np.isfinite(widths) & (widths > 0)).all():
+        raise ValueError(
+            f"The 'scale' parameter must be None, one of {RULES}, or {d} positive "
+            f"widths, one per column. Got {widths!r} instead."
+        )
+    return widths
+
+
+def _inverse_widths(widths, rows):
+    # A constant column has a width of rounding, not of data.
+    rounding = 10 * np.finfo(rows.dtype).eps * np.abs(rows).max(initial=1.0)
+    return 1 / np.where(widths > rounding, widths, 1.0)
+
+
+def _weighted_quantiles(rows, mass, levels):
+    """Quantiles of each column, where a weight of k counts as k copies."""
+    order = np.argsort(rows, axis=0)
+    ordered = np.take_along_axis(rows, order, axis=0)
+    reached = np.cumsum(mass[order], axis=0)
+    targets = [(reached >= level * reached[-1:]).argmax(axis=0) for level in levels]
+    columns = np.arange(rows.shape[1])
+    return tuple(ordered[target, columns] for target in targets)

@@ -1,0 +1,173 @@
+"""Feature columns of a block of rows: a matrix product, then one fused loop.
+
+Each function writes into the product's own memory.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from rhokit.fast.hadamard import HadamardFrequencies
+from rhokit.fast.numba_loops import loops_for
+
+Floats = NDArray[np.floating[Any]]
+
+# Rows that are projected and passed through the loop while they are in the cache.
+_TILE_ROWS = 128
+_LOG2_E = float(np.log2(np.e))
+_LN_2 = float(np.log(2.0))
+
+
+def cosine_columns(
+    rows: Floats,
+    frequencies: Floats | HadamardFrequencies,
+    phases: Floats,
+    amplitudes: Floats,
+    *,
+    normalize: bool,
+    row_scale: Floats | None = None,
+    out: Floats | None = None,
+) -> Floats:
+    r"""Fourier columns :math:`s_i\, a_j \cos(2\pi(w_j^\top x_i + b_j))`, shape (n, D).
+
+    Twin of :func:`rhokit.core.cosine_states`, with frequencies and phases in turns
+    (divided by 2π), which makes the reduction to one period a subtraction.
+
+    Parameters
+    ----------
+    rows : array of shape (n, d)
+    frequencies : array of shape (d, F)
+        ``F`` divides ``D``; the projections are repeated ``D/F`` times.
+    phases, amplitudes : arrays of shape (D,)
+    normalize : bool
+        Whether to scale each row of the result to length one, times ``row_scale``.
+    row_scale : array of shape (n,), optional
+    out : array of shape (n, D), optional
+        Its dtype is that of the result; rows and frequencies may be wider, where a
+        phase of many turns needs the digits.
+    """
+    n, dim = len(rows), len(phases)
+    if out is None:
+        out = np.empty((n, dim), dtype=amplitudes.dtype)
+    if row_scale is None:
+        row_scale = np.ones(n, dtype=out.dtype)
+    for start in range(0, n, _TILE_ROWS):
+        tile = slice(start, start + _TILE_ROWS)
+        _project(rows[tile], frequencies, out[tile])
+        _cosine_rows(out[tile], phases, amplitudes, normalize, row_scale[tile], n * dim)
+    return out
+
+
+def _project(
+    rows: Floats, frequencies: Floats | HadamardFrequencies, out: Floats
+) -> None:
+    """Projections in turns, repeated over the width of ``out``."""
+    width = frequencies.shape[1]
+    if rows.dtype == out.dtype and isinstance(frequencies, np.ndarray):
+        np.matmul(rows, frequencies, out=out[:, :width])
+    else:
+        turns = rows @ frequencies
+        out[:, :width] = turns - np.rint(turns)
+    for start in range(width, out.shape[1], width):
+        out[:, start : start + width] = out[:, :width]
+
+
+def _cosine_rows(
+    turns: Floats,
+    phases: Floats,
+    amplitudes: Floats,
+    normalize: bool,
+    row_scale: Floats,
+    size: int,
+) -> None:
+    """Turns become columns, in place; ``size`` is that of the whole block."""
+    real = turns.dtype.type
+    loops = loops_for(size)
+    if loops is not None:
+        loops.cosine_rows[real](turns, phases, amplitudes, row_scale, normalize)
+        return
+    turns += phases
+    turns -= np.rint(turns)
+    turns *= real(2 * np.pi)
+    np.cos(turns, out=turns)
+    turns *= amplitudes
+    if normalize:
+        length = np.sqrt(np.vecdot(turns, turns))
+        row_scale = row_scale / np.where(length > 0, length, real(1))
+    turns *= row_scale[:, None]
+
+
+def gaussian_columns(
+    rows: Floats,
+    landmarks: Floats,
+    rate: float,
+    *,
+    relative: bool = False,
+    row_scale: Floats | None = None,
+    by_differences: bool = False,
+    out: Floats | None = None,
+) -> tuple[Floats, Floats | None]:
+    r"""Kernel columns :math:`s_i e^{-\text{rate}\,\|x_i - l_j\|^2}`, shape (n, m).
+
+    Twin of :func:`rhokit.core.gaussian_columns`. Distances come from a matrix product;
+    ``by_differences`` takes the slower way that loses no digits to cancellation.
+
+    Returns
+    -------
+    columns : array of shape (n, m)
+    log_scale : array of shape (n,), or None
+        With ``relative``, the largest exponent of each row, which was taken out.
+    """
+    real = rows.dtype.type
+    if out is None:
+        out = np.empty((len(rows), len(landmarks)), dtype=real)
+    build = _exponents_by_differences if by_differences else _exponents_by_product
+    row_shift = build(rows, landmarks, rate * _LOG2_E, out)
+    log_scale = None
+    if relative:
+        largest = out.max(axis=1)
+        log_scale = (largest.astype(np.float64) + row_shift) * _LN_2
+        row_shift = -largest
+    if row_scale is None:
+        row_scale = np.ones(len(rows), dtype=real)
+    loops = loops_for(out.size)
+    if loops is not None:
+        loops.exp_rows[real](out, row_shift.astype(real), row_scale)
+    else:
+        out += row_shift[:, None].astype(real)
+        np.minimum(out, 0, out=out)
+        np.exp2(out, out=out)
+        out *= row_scale[:, None]
+    return out, log_scale
+
+
+def _exponents_by_product(
+    rows: Floats, landmarks: Floats, rate: float, out: Floats
+) -> Floats:
+    """Write ``rate(2x·l - ‖l‖²)`` to ``out``; return ``-rate‖x‖²`` per row."""
+    n, d = rows.shape
+    augmented = np.empty((n, d + 1), dtype=rows.dtype)
+    augmented[:, :d] = rows
+    augmented[:, d] = 1
+    weights = np.empty((d + 1, len(landmarks)), dtype=np.float64)
+    weights[:d] = 2 * rate * landmarks.T
+    weights[d] = -rate * np.einsum("ij,ij->i", landmarks, landmarks, dtype=np.float64)
+    np.matmul(augmented, weights.astype(rows.dtype), out=out)
+    return -rate * np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+
+
+def _exponents_by_differences(
+    rows: Floats, landmarks: Floats, rate: float, out: Floats
+) -> Floats:
+    """Write ``-rate‖x - l‖²`` to ``out``; nothing is left for the rows."""
+    loops = loops_for(out.size)
+    if loops is not None:
+        real = rows.dtype.type
+        loops.squared_distances[real](
+            rows, np.ascontiguousarray(landmarks.T), real(-rate), out
+        )
+    else:
+        np.multiply(cdist(rows, landmarks, "sqeuclidean"), -rate, out=out)
+    return np.zeros(len(rows))

@@ -1,0 +1,21 @@
+"""Feature maps as scikit-learn transformers, and rules for their bandwidth."""
+
+from rhokit.features.bandwidth import gamma_by_rule
+from rhokit.features.base import FeatureMap
+from rhokit.features.fourier import FourierFeatures
+from rhokit.features.landmarks import LandmarkFeatures
+from rhokit.features.onehot import OneHotFeatures
+from rhokit.features.quadrature import QuadratureFeatures
+from rhokit.features.sample import distinct_rows
+from rhokit.features.softmax import SoftmaxFeatures
+
+__all__ = [
+    "FeatureMap",
+    "FourierFeatures",
+    "LandmarkFeatures",
+    "OneHotFeatures",
+    "QuadratureFeatures",
+    "SoftmaxFeatures",
+    "distinct_rows",
+    "gamma_by_rule",
+]

@@ -1,0 +1,82 @@
+"""Rules that choose the kernel's γ from the rows."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import pdist
+
+RULES = ("median", "scott", "silverman")
+_MEDIAN_ROWS = 1000
+
+
+def gamma_by_rule(
+    rule: str,
+    rows: NDArray[Any],
+    weights: NDArray[np.float64] | None = None,
+    *,
+    n_rows: float | None = None,
+    rng: np.random.Generator | None = None,
+) -> float:
+    r"""γ of the kernel :math:`e^{-\gamma\|x-y\|^2}`, which is :math:`1/(2h^2)`.
+
+    ============  ==============================================================
+    rule          bandwidth h
+    ============  ==============================================================
+    "scott"       :math:`\sigma\, n^{-1/(d+4)}`
+    "silverman"   :math:`\sigma\, (n(d+2)/4)^{-1/(d+4)}`
+    "median"      the median distance between two rows
+    ============  ==============================================================
+
+    with :math:`\sigma^2` the mean variance of the columns.
+
+    Parameters
+    ----------
+    rule : str
+    rows : array of shape (n, d)
+    weights : array of shape (n,), optional
+    n_rows : float, optional
+        Number of rows that the density will be made of, where ``rows`` is a sample.
+    rng : numpy.random.Generator, optional
+        Draws the rows whose distances are taken.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = np.random.default_rng(0).normal(size=(100, 2))
+    >>> round(gamma_by_rule("scott", rows), 3)
+    2.507
+    """
+    n, d = rows.shape
+    mass = np.ones(n) if weights is None else weights
+    total = float(mass.sum()) if n_rows is None else n_rows
+    if rule == "median":
+        bandwidth = _median_distance(rows, mass, rng or np.random.default_rng(0))
+    elif rule in RULES:
+        mean = np.average(rows, axis=0, weights=mass)
+        spread = np.sqrt(np.average((rows - mean) ** 2, axis=0, weights=mass).mean())
+        count = total if rule == "scott" else total * (d + 2) / 4
+        bandwidth = float(spread) * count ** (-1 / (d + 4))
+    else:
+        raise ValueError(f"gamma must be a number or one of {RULES}, got {rule!r}")
+    if not bandwidth > 0:
+        raise ValueError(
+            f"gamma={rule!r} cannot be computed from rows that are all equal "
+            f"(n_samples={n}): give gamma as a number"
+        )
+    return 1 / (2 * bandwidth**2)
+
+
+def _median_distance(
+    rows: NDArray[Any], mass: NDArray[np.float64], rng: np.random.Generator
+) -> float:
+    if len(rows) > _MEDIAN_ROWS:
+        chosen = rng.choice(len(rows), _MEDIAN_ROWS, replace=False)
+        rows, mass = rows[chosen], mass[chosen]
+    if len(rows) < 2:
+        return 0.0
+    first, second = np.triu_indices(len(rows), 1)
+    distances, pairs = pdist(rows), mass[first] * mass[second]
+    order = np.argsort(distances)
+    reached = np.cumsum(pairs[order])
+    return float(distances[order[np.searchsorted(reached, reached[-1] / 2)]])

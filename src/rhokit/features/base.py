@@ -1,0 +1,203 @@
+"""What every feature map is: columns, a whitening, and a fingerprint."""
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    clone,
+)
+from sklearn.utils.validation import check_is_fitted
+
+from rhokit.fast import block_rows, map_blocks
+from rhokit.validation import check_parameters, check_rows, check_weights
+
+Columns = tuple[NDArray[Any], NDArray[Any] | None]
+
+
+class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+    r"""Sends a row ``x`` to a state ``φ(x)`` of about unit length.
+
+    A map computes *columns* ``c(x)``, and its states are
+
+    .. math:: \phi(x) = e^{s(x)}\, B^\top c(x)
+
+    with a *whitening* ``B`` (``None``: the identity) that does not depend on the row
+    and a scale ``s`` that keeps ``c`` from underflowing. Estimators sum and measure
+    columns, and apply ``B`` to the sums once; this is what makes landmarks cheap, and
+    it composes: columns, whitening and scale of a product of maps are the (row-wise)
+    Kronecker products and the sum of theirs.
+
+    Attributes
+    ----------
+    n_columns_ : int
+        Number of columns.
+    n_components_ : int
+        D, the dimension of the states.
+    whitening_ : array of shape (n_columns_, n_components_), or None
+    log_floor_ : float
+        Logarithm of the smallest squared overlap that the map can tell from zero.
+    dtype_ : dtype
+        Of the rows that the map works on, float32 or float64.
+    column_dtype_ : dtype
+        Of the columns: ``dtype_``, or its complex counterpart.
+    """
+
+    _parameter_table: ClassVar[Mapping[str, Any]] = {}
+    numeric_rows: ClassVar[bool] = True
+    """Whether rows must be numbers."""
+
+    n_columns_: int
+    n_components_: int
+    n_features_in_: int
+    whitening_: NDArray[Any] | None
+    log_floor_: float
+    dtype_: np.dtype[Any]
+
+    @property
+    def column_dtype_(self) -> np.dtype[Any]:
+        """Dtype of the columns."""
+        return self.dtype_
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Draw the map for rows like these.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        y : ignored
+        sample_weight : array-like of shape (n,), optional
+            A row of weight zero is not there; weight k is k copies of the row.
+        """
+        check_parameters(self, self._parameter_table)
+        rows = check_rows(self, X, reset=True, numeric=self.numeric_rows)
+        weights = check_weights(sample_weight, len(rows))
+        self.whitening_ = None
+        self.log_floor_ = -np.inf
+        self.dtype_ = np.dtype(rows.dtype if rows.dtype == np.float32 else np.float64)
+        self._draw(rows, weights)
+        return self
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """States of the rows, shape (n, n_components_)."""
+        check_is_fitted(self)
+        rows = check_rows(self, X, reset=False, numeric=self.numeric_rows)
+        if self.numeric_rows:
+            rows = rows.astype(self.dtype_, copy=False)
+
+        def work(worker: int, block: slice) -> NDArray[Any]:
+            return self.states(rows[block])
+
+        parts = map_blocks(work, len(rows), block_rows(self.n_columns_))
+        return np.concatenate(parts)
+
+    def states(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """States of checked rows."""
+        columns, _ = self.columns(rows)
+        return columns if self.whitening_ is None else columns @ self.whitening_
+
+    @abstractmethod
+    def columns(
+        self,
+        rows: NDArray[Any],
+        *,
+        relative: bool = False,
+        row_scale: NDArray[Any] | None = None,
+        out: NDArray[Any] | None = None,
+    ) -> Columns:
+        """Columns of checked rows (n, d), shape (n, n_columns_), and their log scale.
+
+        Parameters
+        ----------
+        rows : array of shape (n, d), of ``dtype_``
+        relative : bool
+            Whether a scale may be taken out of each row's columns; it is returned as
+            its logarithm, of shape (n,), or as None where there is none.
+        row_scale : array of shape (n,), optional
+            Factor for each row, such as the square root of its weight.
+        out : array of shape (n, n_columns_), optional
+            Memory for the result.
+        """
+
+    def coverage(self, X: Any) -> NDArray[Any]:
+        r"""How well the map represents each row: :math:`\|\phi(x)\|^2`, in [0, 1].
+
+        What is missing to 1 is the squared error of the row's state. Maps of unit
+        states cover everything; landmarks cover what is near them.
+        """
+        states = self.transform(X)
+        return np.minimum(np.vecdot(states, states).real, 1)
+
+    def log_mass(self, power: int = 2) -> float:
+        r"""``log ∫ |⟨φ(x), φ(y)⟩|^power dy``, by which a density is normalised.
+
+        ``log M_γ`` for maps of the Gaussian kernel, 0 for discrete values.
+        """
+        return 0.0
+
+    def with_gamma(
+        self, gamma: float, rows: NDArray[Any], weights: NDArray[np.float64] | None
+    ) -> Self:
+        """A map like this one, fitted to the same rows, for another γ."""
+        return clone(self).set_params(gamma=gamma).fit(rows, sample_weight=weights)
+
+    def atoms(self) -> list[tuple[Any, ...]] | None:
+        """All rows that have a probability, for maps of discrete values."""
+        return None
+
+    def refuse_outsiders(self, rows: NDArray[Any]) -> None:
+        """Raise if one of these rows cannot be added to a state of this map."""
+
+    def fingerprint(self) -> str:
+        """Digest of everything that was drawn: equal maps give equal states."""
+        check_is_fitted(self)
+        digest = hashlib.sha256(type(self).__name__.encode())
+        for part in self._drawn():
+            if isinstance(part, np.ndarray) and part.dtype != object:
+                digest.update(str((part.dtype.str, part.shape)).encode())
+                digest.update(np.ascontiguousarray(part).tobytes())
+            else:
+                digest.update(repr(part).encode())
+        return digest.hexdigest()
+
+    @abstractmethod
+    def _draw(self, rows: NDArray[Any], weights: NDArray[np.float64] | None) -> None:
+        """Set the fitted attributes from checked rows."""
+
+    @abstractmethod
+    def _drawn(self) -> list[Any]:
+        """Everything that the columns and the whitening depend on."""
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def bounding_box(
+    owner: FeatureMap,
+    rows: NDArray[Any],
+    weights: NDArray[np.float64] | None,
+    bounds: Any,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Lowest and highest value of each column: ``bounds`` if given, else the rows'."""
+    if bounds is None:
+        seen = rows if weights is None else rows[weights > 0]
+        return seen.min(axis=0).astype(float), seen.max(axis=0).astype(float)
+    box = np.asarray(bounds, dtype=float)
+    if box.shape != (2, rows.shape[1]) or not (box[0] <= box[1]).all():
+        raise ValueError(
+            f"The 'bounds' parameter of {type(owner).__name__} must have shape "
+            f"(2, {rows.shape[1]}), lowest values first. Got {bounds!r} instead."
+        )
+    return box[0], box[1]

@@ -1,0 +1,161 @@
+"""The paper's map: random Fourier features."""
+
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rhokit.fast import HadamardFrequencies
+from rhokit.features.base import Columns
+from rhokit.features.cosine import CosineFeatures
+from rhokit.features.sampling import RULES, draw_frequencies, draw_signs
+from rhokit.validation import Interval, StrOptions, generator
+
+
+class FourierFeatures(CosineFeatures):
+    r"""Random Fourier features of a Gaussian kernel (eq. phi_rff, normalized_rff).
+
+    .. math:: \phi_j(x) = \sqrt{2/D}\,\cos(w_j^\top x + b_j), \qquad
+              w_j \sim N(0, \gamma I), \quad b_j \sim U[0, 2\pi]
+
+    so that *squared* overlaps follow the kernel of the density,
+
+    .. math:: \langle\phi(x), \phi(y)\rangle^2 \approx e^{-\gamma\|x-y\|^2}.
+
+    That is the meaning of ``gamma`` everywhere in rhokit; inner products themselves
+    approximate :math:`e^{-\frac\gamma2\|x-y\|^2}`.
+
+    Random features cannot see overlaps below about ``1/D``: far from the data, a
+    density made of them levels off (``log_floor_``) instead of falling.
+
+    Parameters
+    ----------
+    gamma : float, default=1.0
+        γ of the kernel of squared overlaps, in the units of the rows.
+    n_components : int, default=1024
+        D, the dimension of the states. Even with ``form="pair"``.
+    sampling : {"iid", "orthogonal", "sobol", "halton", "structured"}, default="iid"
+        How frequencies are drawn. ``"orthogonal"`` helps in high dimensions, the
+        low-discrepancy rules ``"sobol"`` and ``"halton"`` in low ones, both with
+        ``form="pair"``; ``"structured"`` multiplies by Hadamard matrices in
+        ``O(D log d)`` per row, for columns in the thousands.
+    form : {"phase", "pair", "complex"}, default="phase"
+        ``cos(wx + b)`` as in the paper; ``cos(wx)`` and ``sin(wx)``; or ``exp(iwx)``.
+    normalize : bool, default=True
+        Scale states to length one, as the paper does.
+    random_state : int, RandomState or Generator, optional
+
+    Attributes
+    ----------
+    frequencies_ : array of shape (d, F)
+        F is D, or D/2 for pairs.
+    phases_ : array of shape (D,), or None for complex features
+    amplitudes_ : array of shape (D,)
+    n_components_, log_floor_ :
+        See :class:`rhokit.features.FeatureMap`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rhokit.features import FourierFeatures
+    >>> rows = np.array([[0.0, 0.0], [0.5, 0.5]])
+    >>> phi = FourierFeatures(gamma=1.0, n_components=4096, sampling="sobol",
+    ...                       form="pair", random_state=0).fit_transform(rows)
+    >>> (phi[0] @ phi[1]) ** 2, np.exp(-0.5)  # doctest: +ELLIPSIS
+    (np.float64(0.606...), np.float64(0.606...))
+    """
+
+    _parameter_table: ClassVar[Mapping[str, Any]] = {
+        "gamma": [Interval(Real, 0, None, closed="neither")],
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "sampling": [StrOptions(set(RULES))],
+        "form": [StrOptions({"phase", "pair", "complex"})],
+        "normalize": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        *,
+        gamma: float = 1.0,
+        n_components: int = 1024,
+        sampling: str = "iid",
+        form: str = "phase",
+        normalize: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.gamma = gamma
+        self.n_components = n_components
+        self.sampling = sampling
+        self.form = form
+        self.normalize = normalize
+        self.random_state = random_state
+
+    def _draw(self, rows: NDArray[Any], weights: NDArray[np.float64] | None) -> None:
+        count, d = self._n_frequencies(), rows.shape[1]
+        rng = generator(self.random_state)
+        root = np.sqrt(self.gamma)  # spectral width of exp(-γ/2 ‖x-y‖²)
+        operator = None
+        if self.sampling == "structured":
+            signs, lengths = draw_signs(d, count, rng)
+            operator = HadamardFrequencies(signs, root * lengths)
+            self.frequencies_ = np.eye(d) @ operator
+            phases = rng.random(count)
+        else:
+            normal, phases = draw_frequencies(self.sampling, d, count, rng)
+            self.frequencies_ = root * normal
+        phases = 2 * np.pi * phases
+        if self.form == "pair":
+            phases = np.repeat([0.0, -np.pi / 2], count)  # cos, then sin
+        dim = self.n_components
+        power = 1 / dim if self.form == "complex" else 2 / dim
+        self._set_cosines(rows, phases, np.full(dim, np.sqrt(power)))
+        if operator is not None:
+            self._turns = HadamardFrequencies(signs, root * lengths / (2 * np.pi))
+        if self.form == "complex":
+            self.phases_ = None
+        # The mean squared overlap of two unrelated unit states is 1/D in every form.
+        self.log_floor_ = -float(np.log(dim))
+
+    @property
+    def column_dtype_(self) -> np.dtype[Any]:
+        """Dtype of the columns: complex if the form is."""
+        if self.form == "complex":
+            return np.result_type(self.dtype_, np.complex64)
+        return self.dtype_
+
+    def _n_frequencies(self) -> int:
+        if self.form != "pair":
+            return self.n_components
+        if self.n_components % 2:
+            raise ValueError(
+                "The 'n_components' parameter of FourierFeatures must be even with "
+                f"form='pair'. Got {self.n_components} instead."
+            )
+        return self.n_components // 2
+
+    def columns(
+        self,
+        rows: NDArray[Any],
+        *,
+        relative: bool = False,
+        row_scale: NDArray[Any] | None = None,
+        out: NDArray[Any] | None = None,
+    ) -> Columns:
+        """Columns of checked rows; they are the states themselves."""
+        if self.form == "complex":
+            return self._complex_columns(rows, row_scale), None
+        # Pairs have length one already, up to rounding.
+        normalize = self.normalize and self.form == "phase"
+        return self._cosine_columns(rows, normalize, row_scale, out)
+
+    def _complex_columns(
+        self, rows: NDArray[Any], row_scale: NDArray[Any] | None
+    ) -> NDArray[Any]:
+        turns = rows.astype(self._projection_dtype, copy=False) @ self._turns
+        angles = (2 * np.pi * (turns - np.rint(turns))).astype(self.dtype_)
+        # Every entry has the same modulus, so the states have length one as they are.
+        states = self._amplitudes * np.exp(1j * angles)
+        states = states.astype(self.column_dtype_, copy=False)
+        return states if row_scale is None else states * row_scale[:, None]

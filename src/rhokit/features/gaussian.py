@@ -1,0 +1,15 @@
+"""Maps whose squared overlaps follow a Gaussian kernel."""
+
+from rhokit.core import gaussian_log_norm
+from rhokit.features.base import FeatureMap
+
+
+class GaussianFeatures(FeatureMap):
+    r"""Common part of the maps with :math:`\langle\phi(x),\phi(y)\rangle^2 \approx
+    e^{-\gamma\|x-y\|^2}`."""
+
+    gamma: float
+
+    def log_mass(self, power: int = 2) -> float:
+        r"""``log M_γ`` of the kernel that the overlap to this power follows."""
+        return gaussian_log_norm(self.gamma * power / 2, self.n_features_in_)

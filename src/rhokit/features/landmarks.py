@@ -1,0 +1,227 @@
+"""Nyström features: kernel columns over landmarks taken from the data."""
+
+from collections.abc import Mapping
+from copy import copy
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+from scipy.spatial.distance import cdist
+from sklearn.cluster import KMeans, kmeans_plusplus
+
+from rhokit.fast import gaussian_columns
+from rhokit.features.base import Columns
+from rhokit.features.gaussian import GaussianFeatures
+from rhokit.features.sample import distinct_rows
+from rhokit.validation import Interval, StrOptions, check_rows, generator
+
+# Smaller eigenvalues of the landmarks' kernel matrix are noise of the columns.
+_EIGENVALUE_CUT = {np.dtype(np.float32): 1e-7, np.dtype(np.float64): 1e-10}
+# Distances by a matrix product lose digits to cancellation; an error above this in
+# the exponent, or few columns, and differences are taken instead.
+_EXPONENT_ERROR = 1e-4
+_FEW_FEATURES = 4
+# Landmarks are chosen from at most this many rows, or so many per landmark.
+_SELECTION_ROWS = 8192
+_SELECTION_ROWS_PER_LANDMARK = 10
+
+
+class LandmarkFeatures(GaussianFeatures):
+    r"""Nyström features over landmarks from the data.
+
+    .. math:: \phi(x) = K_{mm}^{-1/2}\, k_m(x), \qquad
+              k_m(x)_j = e^{-\frac\gamma2\|x - l_j\|^2}
+
+    (up to a rotation), so that squared overlaps follow the kernel of the density,
+    :math:`\langle\phi(x),\phi(y)\rangle^2 \approx e^{-\gamma\|x-y\|^2}`: exactly so
+    where one of the rows is a landmark. States are not normalised by default: they
+    fall to zero away from the data, and so does a density made of them, and
+    :meth:`coverage` says how well the landmarks represent a row.
+
+    Parameters
+    ----------
+    gamma : float, default=1.0
+        γ of the kernel of squared overlaps, in the units of the rows.
+    n_components : int, default=1024
+        m, the number of landmarks. With fewer distinct rows, each of them is one,
+        and nothing is approximated.
+    selection : {"kmeans", "kmeans++", "uniform"}, default="kmeans"
+        Centres of k-means; its seeding alone; or rows at random.
+    landmarks : array-like of shape (m, d), optional
+        The landmarks themselves, instead of a selection.
+    normalize : bool, default=False
+        Scale states to length one: better for classes, worse for densities.
+    random_state : int, RandomState or Generator, optional
+
+    Attributes
+    ----------
+    landmarks_ : array of shape (m, d)
+    whitening_ : array of shape (m, D)
+        Columns to states; directions in which the landmarks' kernel matrix is
+        singular to rounding are left out, so D may be smaller than m.
+    n_components_, log_floor_ :
+        See :class:`rhokit.features.FeatureMap`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rhokit.features import LandmarkFeatures
+    >>> rows = np.random.default_rng(0).normal(size=(500, 2))
+    >>> landmarks = LandmarkFeatures(gamma=0.5, n_components=64, random_state=0)
+    >>> phi = landmarks.fit_transform(rows)
+    >>> kernel = np.exp(-0.5 * ((rows[:, None] - rows) ** 2).sum(axis=2))
+    >>> bool(np.abs((phi @ phi.T) ** 2 - kernel).max() < 1e-2)
+    True
+    >>> landmarks.coverage([[0.0, 0.0], [9.0, 9.0]]).round(3)
+    array([1., 0.])
+    """
+
+    _parameter_table: ClassVar[Mapping[str, Any]] = {
+        "gamma": [Interval(Real, 0, None, closed="neither")],
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "selection": [StrOptions({"kmeans", "kmeans++", "uniform"})],
+        "landmarks": ["array-like", None],
+        "normalize": ["boolean"],
+    }
+
+    landmarks_: NDArray[Any]
+
+    def __init__(
+        self,
+        *,
+        gamma: float = 1.0,
+        n_components: int = 1024,
+        selection: str = "kmeans",
+        landmarks: Any = None,
+        normalize: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.gamma = gamma
+        self.n_components = n_components
+        self.selection = selection
+        self.landmarks = landmarks
+        self.normalize = normalize
+        self.random_state = random_state
+
+    def _draw(self, rows: NDArray[Any], weights: NDArray[np.float64] | None) -> None:
+        if self.landmarks is None:
+            rng = generator(self.random_state)
+            landmarks = select_landmarks(
+                rows, weights, self.n_components, self.selection, rng
+            )
+        else:
+            landmarks = check_rows(self, self.landmarks, reset=False)
+        self.landmarks_ = np.ascontiguousarray(landmarks, dtype=self.dtype_)
+        self._whiten(rows)
+
+    def with_gamma(
+        self, gamma: float, rows: NDArray[Any], weights: NDArray[np.float64] | None
+    ) -> Self:
+        """A map over the same landmarks for another γ."""
+        other = copy(self).set_params(gamma=gamma)
+        other._whiten(rows)
+        return other
+
+    def _whiten(self, rows: NDArray[Any]) -> None:
+        """Set what depends on the landmarks and γ."""
+        whitening = _whitening(self.landmarks_, self.gamma / 2)
+        self.whitening_ = whitening.astype(self.dtype_)
+        self._centre = self.landmarks_.mean(axis=0)
+        self._centred = self.landmarks_ - self._centre
+        self._by_differences = self._loses_digits(rows - self._centre)
+        self.n_columns_, self.n_components_ = self.whitening_.shape
+
+    def _loses_digits(self, centred: NDArray[Any]) -> bool:
+        if centred.shape[1] <= _FEW_FEATURES:
+            return True
+        squares = np.vecdot(centred, centred).max(initial=0)
+        eps = np.finfo(self.dtype_).eps
+        return bool(self.gamma * squares * eps > _EXPONENT_ERROR)
+
+    def columns(
+        self,
+        rows: NDArray[Any],
+        *,
+        relative: bool = False,
+        row_scale: NDArray[Any] | None = None,
+        out: NDArray[Any] | None = None,
+    ) -> Columns:
+        """Kernel columns of checked rows over the landmarks.
+
+        Normalised states do not depend on the columns' scale, so there it is always
+        taken out and forgotten.
+        """
+        columns, log_scale = gaussian_columns(
+            rows - self._centre,
+            self._centred,
+            self.gamma / 2,
+            relative=relative or self.normalize,
+            row_scale=None if self.normalize else row_scale,
+            by_differences=self._by_differences,
+            out=out,
+        )
+        if not self.normalize:
+            return columns, log_scale
+        scale = 1 / np.sqrt(self._squared_lengths(columns))
+        columns *= (scale if row_scale is None else scale * row_scale)[:, None]
+        return columns, None
+
+    def _squared_lengths(self, columns: NDArray[Any]) -> NDArray[Any]:
+        states = columns @ self.whitening_
+        return np.vecdot(states, states)
+
+    def coverage(self, X: Any) -> NDArray[Any]:
+        r"""How well the landmarks represent each row: :math:`\|\phi(x)\|^2`, in [0, 1].
+
+        1 at a landmark, 0 far from all of them.
+        """
+        if self.normalize:
+            raise ValueError(
+                "coverage is the length of states that are not normalised: "
+                "fit LandmarkFeatures with normalize=False"
+            )
+        return super().coverage(X)
+
+    def _drawn(self) -> list[Any]:
+        cut = _EIGENVALUE_CUT[self.dtype_]
+        return [self.landmarks_, float(self.gamma), bool(self.normalize), cut]
+
+
+def select_landmarks(
+    rows: NDArray[Any],
+    weights: NDArray[np.float64] | None,
+    n_landmarks: int,
+    selection: str,
+    rng: np.random.Generator,
+) -> NDArray[Any]:
+    """At most ``n_landmarks`` landmarks for weighted rows, shape (m, d)."""
+    most = max(_SELECTION_ROWS, _SELECTION_ROWS_PER_LANDMARK * n_landmarks)
+    distinct, mass = distinct_rows(rows, weights, most, rng)
+    if len(distinct) <= n_landmarks:
+        return distinct
+    if selection == "uniform":
+        chosen = rng.choice(
+            len(distinct), n_landmarks, replace=False, p=mass / mass.sum()
+        )
+        return distinct[np.sort(chosen)]
+    seed = int(rng.integers(2**31 - 1))
+    if selection == "kmeans++":
+        _, chosen = kmeans_plusplus(
+            distinct, n_landmarks, sample_weight=mass, random_state=seed
+        )
+        return distinct[np.unique(chosen)]
+    kmeans = KMeans(
+        n_landmarks, init="random", n_init=1, max_iter=20, random_state=seed
+    )
+    return kmeans.fit(distinct, sample_weight=mass).cluster_centers_
+
+
+def _whitening(landmarks: NDArray[Any], rate: float) -> NDArray[np.float64]:
+    """``V Λ^{-1/2}`` of the landmarks' kernel matrix, without its noise, (m, D)."""
+    exact = landmarks.astype(np.float64)
+    kernel = np.exp(-rate * cdist(exact, exact, "sqeuclidean"))
+    values, vectors = eigh(kernel, overwrite_a=True, check_finite=False, driver="evd")
+    kept = values > _EIGENVALUE_CUT[landmarks.dtype] * values[-1]
+    return vectors[:, kept] / np.sqrt(values[kept])

@@ -1,0 +1,150 @@
+"""Checks of parameters and rows: one place, one wording.
+
+scikit-learn's tables of parameter constraints are private names of its own; they are
+used through this file alone, so that a change upstream touches one place.
+"""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import (
+    Interval,
+    RealNotInt,
+    StrOptions,
+    validate_parameter_constraints,
+)
+from sklearn.utils.validation import check_array, validate_data
+
+__all__ = [
+    "Interval",
+    "RealNotInt",
+    "StrOptions",
+    "check_parameters",
+    "check_rows",
+    "check_weights",
+    "generator",
+]
+
+
+def check_parameters(estimator: Any, constraints: Mapping[str, Any]) -> None:
+    """Refuse parameters outside their table: name, owner, what must be, what was."""
+    validate_parameter_constraints(
+        dict(constraints),
+        estimator.get_params(deep=False),
+        caller_name=type(estimator).__name__,
+    )
+
+
+def check_rows(
+    estimator: Any,
+    X: Any,
+    *,
+    reset: bool,
+    dtype: Any = None,
+    numeric: bool = True,
+) -> NDArray[Any]:
+    """Rows as a C-ordered array (n, d); errors name the column.
+
+    Parameters
+    ----------
+    estimator : object
+        Remembers or compares the number and names of the columns.
+    X : array-like or frame
+    reset : bool
+        Whether the columns are learned (fit) or compared (everything else).
+    dtype : dtype, optional
+        None keeps float32 and makes float64 of everything else.
+    numeric : bool
+        False lets any values pass: categories.
+    """
+    wanted = dtype if dtype is not None else [np.float64, np.float32]
+    options: dict[str, Any] = {"reset": reset, "order": "C", "ensure_all_finite": False}
+    if not numeric:
+        options |= {"dtype": None, "order": None}
+        return np.asarray(validate_data(estimator, X, **options))
+    try:
+        with warnings.catch_warnings():
+            # Complex rows are refused below; the cast's own warning adds nothing.
+            warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
+            rows = validate_data(estimator, X, dtype=wanted, **options)
+    except (ValueError, TypeError) as error:
+        column = _column_of_text(X)
+        if column is None:
+            raise
+        raise type(error)(
+            f"{type(estimator).__name__} needs numbers, but column {column[0]!r} of X "
+            f"holds {column[1]!r}: {error}"
+        ) from error
+    _refuse_non_finite(estimator, rows)
+    return rows
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
+    """Weights as a float64 array (n,), None for all ones."""
+    if sample_weight is None:
+        return None
+    weights = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+    )
+    if weights.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight must have shape ({n_rows},), one weight per row, "
+            f"got {weights.shape}"
+        )
+    if weights.min(initial=0.0) < 0:
+        row = int(np.argmin(weights))
+        raise ValueError(
+            f"sample_weight must not be negative, got {weights[row]} in row {row}"
+        )
+    if not weights.any():
+        raise ValueError("sample_weight is zero for every row: nothing to learn from")
+    return weights
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """A NumPy generator from None, an int, a RandomState or a Generator."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31 - 1))
+    return np.random.default_rng(random_state)
+
+
+def _refuse_non_finite(estimator: Any, rows: NDArray[Any]) -> None:
+    # The sum of all is finite iff all are, but for overflow: a cheap first look.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(rows.sum()):
+            return
+    bad = ~np.isfinite(rows)
+    if not bad.any():
+        return
+    row, column = (int(index[0]) for index in np.nonzero(bad))
+    names = getattr(estimator, "feature_names_in_", None)
+    name = repr(str(names[column])) if names is not None else str(column)
+    kind = "NaN" if np.isnan(rows[row, column]) else "infinity"
+    raise ValueError(
+        f"Input X contains {kind} in column {name} (first in row {row}); "
+        f"{type(estimator).__name__} needs finite numbers: drop or fill such rows"
+    )
+
+
+def _column_of_text(X: Any) -> tuple[Any, str] | None:
+    """The first column that is no number, with its first such value."""
+    columns = getattr(X, "columns", None)
+    if columns is not None:
+        named = [(name, np.asarray(X[name], dtype=object)) for name in columns]
+    else:
+        array = np.asarray(X, dtype=object)
+        if array.ndim != 2:
+            return None
+        named = [(index, array[:, index]) for index in range(array.shape[1])]
+    for name, values in named:
+        for value in values:
+            try:
+                float(value)
+            except (TypeError, ValueError):
+                return name, str(value)
+    return None
