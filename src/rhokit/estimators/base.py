@@ -5,7 +5,6 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
-from functools import wraps
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -29,6 +28,7 @@ from rhokit.features import FeatureMap
 from rhokit.validation import (
     Interval,
     StrOptions,
+    all_or_nothing,
     check_parameters,
     check_rows,
     check_weights,
@@ -36,35 +36,19 @@ from rhokit.validation import (
 )
 
 
-def all_or_nothing(method):
-    """Run a method on a copy of the estimator; keep what it did only if it ends well.
+class Cache:
+    """The last value computed, with what it was computed for; never pickled."""
 
-    States, maps and scalings are values that are replaced, never changed, so a
-    shallow copy suffices.
-    """
-
-    @wraps(method)
-    def guarded(self, *args, **kwargs):
-        attempt = copy(self)
-        method(attempt, *args, **kwargs)
-        self.__dict__ = attempt.__dict__
-        return self
-
-    return guarded
-
-
-class Lazy:
-    """A value computed when first asked for, once for all threads, never pickled."""
-
-    def __init__(self, compute: Callable[[], Any]) -> None:
-        self._compute = compute
+    def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._value = None
+        self._key: Any = None
+        self._value: Any = None
 
-    def __call__(self) -> Any:
+    def get(self, key: Any, compute: Callable[[], Any]) -> Any:
+        """The value for this key, computed by one thread for all."""
         with self._lock:
-            if self._value is None:
-                self._value = self._compute()
+            if self._value is None or self._key != key:
+                self._key, self._value = key, compute()
             return self._value
 
 
@@ -232,7 +216,15 @@ class StateEstimator(BaseEstimator, ABC):
     def _row_dtype(self):
         if hasattr(self, "feature_map_"):
             return self.feature_map_.dtype_
-        return None if self.dtype is None else np.dtype(self.dtype)
+        if self.dtype is None:
+            return None
+        dtype = np.dtype(self.dtype)
+        if dtype not in (np.float32, np.float64):
+            raise ValueError(
+                f"The 'dtype' parameter of {type(self).__name__} must be float32, "
+                f"float64 or None. Got {self.dtype!r} instead."
+            )
+        return dtype
 
     def _numeric_rows(self):
         return not isinstance(self.feature_map, FeatureMap) or (
@@ -316,16 +308,14 @@ class StateEstimator(BaseEstimator, ABC):
             numeric=feature_map.numeric_rows,
         )
 
-    def _log_measured(self, X):
-        """Measured values of rows as logarithms, shape (n,), float64."""
-        self._require_rows()
+    def _log_measured(self, rows):
+        """Measured values of checked rows as logarithms, shape (n,), float64."""
         measure = self._measurement()
 
         def use(worker, columns, log_scale):
             measured = measure(columns).astype(np.float64)[:, None]
             return log_measured(measured, log_scale, self._power)[:, 0]
 
-        rows = self._checked(X)
         return np.concatenate(self._for_blocks(rows, use, relative=True, stretch=2))
 
     def _log_norm(self):
@@ -342,7 +332,12 @@ class StateEstimator(BaseEstimator, ABC):
 
     def _set_state(self, state):
         self.state_ = state
-        self._measurement = Lazy(self._prepare_measurement)
+        self._cache = Cache()
+
+    def _measurement(self):
+        """The function that measures columns, made when first needed."""
+        key = getattr(self, "rank", None)
+        return self._cache.get(key, self._prepare_measurement)
 
     def _is_prepared(self):
         return hasattr(self, "feature_map_")
@@ -388,7 +383,7 @@ class StateEstimator(BaseEstimator, ABC):
 
     def __getstate__(self):
         state = super().__getstate__().copy()
-        state.pop("_measurement", None)
+        state.pop("_cache", None)
         return state
 
     def __setstate__(self, state):

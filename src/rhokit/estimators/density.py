@@ -38,9 +38,11 @@ class DensityEstimator(DensityMixin, StateEstimator):
         log_density : array of shape (n,), float64
             ``-inf`` where the density is exactly zero.
         """
-        logs = self._log_measured(X)
+        self._require_rows()
+        rows = self._checked(X)
+        logs = self._log_measured(rows)
         if leave_one_out:
-            logs = self._without_own(X, logs)
+            logs = self._without_own(rows, logs)
         return logs + self._log_norm()
 
     def score(self, X, y=None, sample_weight=None):
@@ -87,12 +89,18 @@ class DensityEstimator(DensityMixin, StateEstimator):
         atoms = self.feature_map_.atoms()
         if atoms is not None:
             values = np.asarray(atoms, dtype=object)
-            chances = self.density(values)
+            chances = np.exp(self._log_measured(values))
             return values[rng.choice(len(values), n_samples, p=chances / chances.sum())]
+        if self.gamma_ is None:
+            raise ValueError(
+                "sample: rows can be drawn from maps of the Gaussian kernel and from "
+                f"categories, not from {type(self.feature_map_).__name__}"
+            )
         floor = np.log(2) + self.feature_map_.log_floor_ * self._power / 2
 
         def log_density(scaled):
-            logs = self._log_measured(self.scaling_.invert(scaled))
+            rows = self.scaling_.invert(scaled).astype(self.feature_map_.dtype_)
+            logs = self._log_measured(rows)
             if np.isinf(floor):
                 return logs
             above = logs > floor
@@ -120,11 +128,11 @@ class DensityEstimator(DensityMixin, StateEstimator):
         return self.feature_map_.log_floor_ * self._power / 2 + self._log_norm()
 
     def _plan_sampling(self, scaled, weights, rng):
-        if self.feature_map_.numeric_rows and self.gamma_ is not None:
+        if self.gamma_ is not None:
             self._proposal = Proposal.from_rows(scaled, weights, self.gamma_, rng)
 
-    def _without_own(self, X, logs):
-        states = self.feature_map_.transform(self._scaled(X))
+    def _without_own(self, rows, logs):
+        states = self.feature_map_.transform(self._apply_scaling(rows))
         own = np.vecdot(states, states).real.astype(np.float64) ** self._power
         total = float(self.state_.weight[0])
         rest = leave_one_out(np.exp(logs), own, np.ones(len(own)), total)
@@ -202,12 +210,12 @@ class DMKDE(DensityEstimator):
     >>> model.feature_map_
     QuadratureFeatures(gamma=4.0)
     >>> model.density([[0.0], [2.5], [5.0]]).round(3)
-    array([0.111, 0.019, 0.248])
+    array([0.106, 0.019, 0.278])
     >>> half = DMKDE(gamma=4.0).prepare(X)
     >>> other = half.blank().partial_fit(X[500:])
     >>> merged = half.partial_fit(X[:500]).merge(other)
     >>> merged.density([[0.0], [2.5], [5.0]]).round(3)
-    array([0.111, 0.019, 0.248])
+    array([0.106, 0.019, 0.278])
     """
 
     def __init__(

@@ -12,7 +12,7 @@ _ANCHORS = 256
 _ROWS = 4096
 _PROPOSALS_PER_ROW = 10
 _LEAST_PROPOSALS = 2000
-_SWEEPS = 40
+_SWEEPS = 30
 
 
 @dataclass(frozen=True, eq=False)
