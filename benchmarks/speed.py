@@ -1,0 +1,308 @@
+"""Speed as ratios within one run: of the matrix product's peak, of an exact rival."""
+
+import numpy as np
+from scipy.spatial.distance import pdist
+from threadpoolctl import threadpool_limits
+
+from benchmarks.data import scaled_mixture, uniform_rows
+from benchmarks.exact import exact_log_density, log_relative_rmse
+from benchmarks.records import Goal, Result, n_cores
+from benchmarks.rivals import FusedExactKDE
+from benchmarks.timing import compare, interleaved
+from rhokit import DMKDE, MeanEmbeddingKDE
+from rhokit.fast import block_rows, map_blocks
+from rhokit.fast.numba_loops import compiled_loops
+
+_GAMMA = 4.0
+_FIT_SHARE = 0.80, 0.70  # on one core, on more
+
+
+def run(repeats, seed=0):
+    """All results of the section, on one core and on all of them."""
+    for threads in sorted({1, n_cores()}):
+        with threadpool_limits(threads):
+            yield from share_of_peak(threads, repeats, seed=seed)
+            yield from low_rank(threads, repeats, seed=seed)
+            if threads == 1:
+                yield from element_loops(repeats)
+            yield from against_exact(threads, repeats, seed=seed)
+            yield from over_rows(threads, repeats, seed=seed)
+
+
+def matrix_product(dim=1024, n=4096, times=8):
+    """A job that multiplies (n, dim) by (dim, dim) in float32, and its flops."""
+    left, right = uniform_rows(n, dim, 0), uniform_rows(dim, dim, 1)
+    out = np.empty((n, dim), np.float32)
+
+    def job():
+        for _ in range(times):
+            np.matmul(left, right, out=out)
+
+    return job, 2.0 * times * n * dim * dim
+
+
+def fourier_model(dim, seed=0, rank=None):
+    """DMKDE with the paper's map and a given γ: nothing but sums and products."""
+    return DMKDE(
+        gamma=_GAMMA,
+        n_components=dim,
+        feature_map="fourier",
+        rank=rank,
+        random_state=seed,
+    )
+
+
+def share_of_peak(
+    threads, repeats, n=160_000, n_queries=40_000, d=10, dim=1024, seed=0
+):
+    """Fit and full-rank prediction against the matrix product of the same run."""
+    rows = uniform_rows(n, d, seed)
+    queries = rows[:n_queries]
+    fitted, fresh = fourier_model(dim, seed).fit(rows), fourier_model(dim, seed)
+    product, product_flops = matrix_product(dim)
+    times = interleaved(
+        {
+            "product": product,
+            "fit": lambda: fresh.fit(rows),
+            "predict": lambda: fitted.score_samples(queries),
+        },
+        repeats,
+    )
+    peak = times["product"].details("product") | {"product_flops": product_flops}
+
+    def share(flops):
+        return lambda seconds, product: (flops / seconds) / (product_flops / product)
+
+    value, best = compare(share(n * dim**2), times["fit"], times["product"])
+    yield Result(
+        f"fit, Fourier, D = {dim:,}, d = {d}, {n:,} rows, float32",
+        "share of the SGEMM peak (N·D² flops)",
+        value,
+        Goal(at_least=_FIT_SHARE[threads > 1]),
+        threads,
+        best,
+        seed,
+        times["fit"].details("fit")
+        | peak
+        | {"rows_per_second": n / times["fit"].median},
+    )
+    value, best = compare(
+        share(2 * n_queries * dim**2), times["predict"], times["product"]
+    )
+    yield Result(
+        f"predict, Fourier, D = {dim:,}, full rank, {n_queries:,} rows, float32",
+        "times a product at the peak (2·N·D² flops)",
+        value,
+        Goal(at_least=1.4),
+        threads,
+        best,
+        seed,
+        times["predict"].details("predict") | peak,
+    )
+
+
+def low_rank(threads, repeats, n=5_000, n_queries=40_000, d=10, dim=1024, seed=0):
+    """Which share of a prediction at rank 64 goes to the feature map."""
+    rows, queries = uniform_rows(n, d, seed), uniform_rows(n_queries, d, seed + 1)
+    for kind in ("fourier", "landmarks"):
+        model = fourier_model(dim, seed, rank=64).set_params(feature_map=kind).fit(rows)
+        times = interleaved(
+            {
+                "predict": lambda model=model: model.score_samples(queries),
+                "map": lambda model=model: only_the_map(model.feature_map_, queries),
+            },
+            repeats,
+        )
+        value, best = compare(
+            lambda part, whole: part / whole, *_pick(times, "map", "predict")
+        )
+        yield Result(
+            f"predict, {kind}, {dim:,} columns, rank 64, {n_queries:,} rows, float32",
+            "share of the time in the feature map",
+            value,
+            Goal(at_most=0.5),
+            threads,
+            best,
+            seed,
+            times["predict"].details("predict") | times["map"].details("map"),
+        )
+
+
+def only_the_map(feature_map, rows):
+    """Compute the columns of all rows in the blocks of a prediction, and drop them."""
+    size = 2 * block_rows(feature_map.n_columns_)
+    buffers = {}
+
+    def work(worker, block):
+        if worker not in buffers:
+            buffers[worker] = np.empty((size, feature_map.n_columns_), rows.dtype)
+        part = rows[block]
+        feature_map.columns(part, relative=True, out=buffers[worker][: len(part)])
+
+    map_blocks(work, len(rows), size)
+
+
+def element_loops(repeats, n=128, dim=1024, calls=200):
+    """Evaluations per second of the compiled loops and of NumPy, in the cache."""
+    loops = compiled_loops()
+    if loops is None:
+        return
+    values = uniform_rows(n, dim, 0)
+    ones, zeros = np.ones(dim, np.float32), np.zeros(n, np.float32)
+    scale, out = np.ones(n, np.float32), np.empty_like(values)
+    cosine, power = loops.cosine_rows, loops.exp_rows
+    turns, exponents = values.copy(), -values
+    times = interleaved(
+        {
+            "cos": _repeated(lambda: cosine(turns, ones, ones, scale, False), calls),
+            "np.cos": _repeated(lambda: np.cos(values, out=out), calls),
+            "exp": _repeated(lambda: power(exponents, zeros, scale), calls),
+            "np.exp": _repeated(lambda: np.exp(values, out=out), calls),
+        },
+        repeats,
+    )
+    for name, goal in (
+        ("cos", Goal(at_least=2.8)),
+        ("np.cos", None),
+        ("exp", Goal(at_least=2.8)),
+        ("np.exp", None),
+    ):
+        label = (
+            f"NumPy's {name[3:]}" if name.startswith("np.") else f"fused {name} loop"
+        )
+        value, best = compare(lambda s: calls * n * dim / s / 1e9, times[name])
+        yield Result(
+            f"{label}, float32, tiles of {n} × {dim:,}",
+            "10⁹ evaluations per second",
+            value,
+            goal,
+            1,
+            best,
+            details=times[name].details("tile"),
+        )
+
+
+def against_exact(
+    threads, repeats, n=100_000, n_landmarks=256, n_timed=4_000, n_checked=1_000, seed=0
+):
+    """Landmarks in 40-D against the fused exact rival, errors beside."""
+    gamma = 1.0
+    both = scaled_mixture(2 * n, seed)
+    rows, queries = both[:n], both[n:]
+    timed, checked = queries[:n_timed], queries[:n_checked]
+    rival = FusedExactKDE(rows, gamma)
+    common = {
+        "gamma": gamma,
+        "n_components": n_landmarks,
+        "feature_map": "landmarks",
+        "random_state": seed,
+    }
+    ours = {"matrix": DMKDE(**common), "linear": MeanEmbeddingKDE(**common)}
+    jobs = {"exact": lambda: rival.score_samples(timed, threads)}
+    for name, model in ours.items():
+        jobs[f"{name} fit"] = lambda model=model: model.fit(rows)
+        jobs[f"{name} predict"] = lambda model=model: model.score_samples(queries)
+    times = interleaved(jobs, repeats)
+
+    exact = exact_log_density(rows, checked, gamma)
+    sizes = f"40-D, {n:,} rows and queries, float32"
+    if threads == 1:
+        yield Result(
+            f"rows of the mixture, {sizes}",
+            "mean kernel value",
+            mean_kernel(rows, gamma),
+        )
+    yield Result(
+        f"fused exact rival, {sizes}",
+        "relative RMSE",
+        log_relative_rmse(rival.score_samples(checked, threads), exact),
+        threads=threads,
+        seed=seed,
+        details=times["exact"].details("exact") | {"queries": n_timed},
+    )
+    for name, model in ours.items():
+        goal = Goal(at_least=40) if name == "matrix" else None
+        parts = _pick(times, "exact", f"{name} fit", f"{name} predict")
+        value, best = compare(lambda e, f, p: e * n / n_timed / (f + p), *parts)
+        case = f"{name}, {n_landmarks} landmarks, {sizes}"
+        yield Result(
+            case,
+            "exact rival's time / ours, fit + predict",
+            value,
+            goal,
+            threads,
+            best,
+            seed,
+            parts[1].details("fit") | parts[2].details("predict"),
+        )
+        yield Result(
+            case,
+            "relative RMSE",
+            log_relative_rmse(model.score_samples(checked), exact),
+            Goal(at_most=3e-3) if name == "matrix" else None,
+            threads,
+            seed=seed,
+        )
+
+
+def mean_kernel(rows, gamma, n=2_000):
+    """Mean of the kernel over pairs of different rows."""
+    return float(np.exp(-gamma * pdist(rows[:n], "sqeuclidean")).mean())
+
+
+def over_rows(
+    threads, repeats, few=100_000, many=1_000_000, fewest=10_000, dim=512, d=10, seed=0
+):
+    """Fit time over the number of rows, and prediction time, which has none of it."""
+    rows = uniform_rows(many, d, seed)
+    queries = rows[:fewest]
+    fresh = fourier_model(dim, seed)
+    times = interleaved(
+        {
+            "few": lambda: fresh.fit(rows[:few]),
+            "many": lambda: fresh.fit(rows),
+        },
+        max(3, repeats // 2),
+    )
+    value, best = compare(lambda a, b: a / b, *_pick(times, "many", "few"))
+    yield Result(
+        f"fit, Fourier, D = {dim}, {many:,} rows against {few:,}",
+        "ratio of times",
+        value,
+        Goal(at_least=0.9 * many / few, at_most=1.1 * many / few),
+        threads,
+        best,
+        seed,
+        times["few"].details("few") | times["many"].details("many"),
+    )
+    small, large = (fourier_model(dim, seed).fit(rows[:n]) for n in (fewest, many))
+    times = interleaved(
+        {
+            "small": lambda: small.score_samples(queries),
+            "large": lambda: large.score_samples(queries),
+        },
+        4 * repeats,
+    )
+    value, best = compare(lambda a, b: a / b, *_pick(times, "large", "small"))
+    yield Result(
+        f"predict, Fourier, D = {dim}, fitted to {many:,} rows against {fewest:,}",
+        "ratio of times",
+        value,
+        Goal(at_least=0.9, at_most=1.1),
+        threads,
+        best,
+        seed,
+        times["small"].details("small") | times["large"].details("large"),
+    )
+
+
+def _pick(times, *names):
+    return [times[name] for name in names]
+
+
+def _repeated(call, times):
+    def job():
+        for _ in range(times):
+            call()
+
+    return job

@@ -1,0 +1,57 @@
+"""A progress line for work that lasts, and silence for work that does not."""
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+_PATIENCE = 2.0
+_REFRESH = 0.5
+
+
+@contextmanager
+def progress(label: str, stream: TextIO | None = None) -> Iterator[None]:
+    """Say on stderr that work goes on, once it has lasted for two seconds.
+
+    On a terminal one line counts the seconds in place and is wiped at the end. In a
+    pipe or a file there are plain lines, each after twice the time of the last one.
+
+    Parameters
+    ----------
+    label : str
+        What is being done, such as ``"Fitting the model"``.
+    stream : text stream, optional
+        Where to say so, stderr without it.
+
+    Examples
+    --------
+    >>> from rhokit.progress import progress
+    >>> with progress("Adding up"):
+    ...     total = sum(range(10))
+    """
+    done = threading.Event()
+    arguments = (label, stream or sys.stderr, done)
+    watcher = threading.Thread(target=_watch, args=arguments, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()  # the caller's next line must not meet ours
+
+
+def _watch(label: str, stream: TextIO, done: threading.Event) -> None:
+    start = time.monotonic()
+    in_place = stream.isatty()
+    wait, line = _PATIENCE, ""
+    while not done.wait(wait):
+        elapsed = time.monotonic() - start
+        line = f"{label} ... {elapsed:.0f} s"
+        stream.write(f"\r{line}" if in_place else f"{line}\n")
+        stream.flush()
+        wait = _REFRESH if in_place else elapsed
+    if in_place and line:
+        stream.write(f"\r{' ' * len(line)}\r")
+        stream.flush()

@@ -1,0 +1,63 @@
+"""The oracles and the rival that errors and times are taken against."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.neighbors import KernelDensity
+
+from benchmarks import data, exact, rivals, timing
+
+
+@pytest.mark.parametrize("d", [1, 7])
+def test_exact_density_is_that_of_scikit_learn(d):
+    rng = np.random.default_rng(0)
+    rows, queries = rng.normal(size=(300, d)), rng.normal(size=(50, d))
+    theirs = KernelDensity(bandwidth=(2 * 3.0) ** -0.5).fit(rows).score_samples(queries)
+    assert_allclose(exact.exact_log_density(rows, queries, 3.0), theirs, rtol=1e-9)
+
+
+def test_errors_are_those_of_the_definition():
+    truth, density = np.array([3.0, 4.0]), np.array([3.0, 5.0])
+    assert_allclose(exact.relative_rmse(density, truth), 0.2)
+    shift = 1e4  # far beyond what exp can hold
+    logs, true_logs = np.log(density) + shift, np.log(truth) + shift
+    assert_allclose(exact.log_relative_rmse(logs, true_logs), 0.2, rtol=1e-9)
+    assert_allclose(exact.median_nats(logs, true_logs), np.log(5 / 4) / 2, rtol=1e-9)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("n", [900, 2_345])
+def test_rival_is_exact_to_single_precision(n, threads):
+    both = data.scaled_mixture(n + 700, seed=0, d=40)
+    rows, queries = both[:n], both[n:]
+    logs = rivals.FusedExactKDE(rows, gamma=1.0).score_samples(queries, threads)
+    assert_allclose(logs, exact.exact_log_density(rows, queries, 1.0), atol=2e-6)
+
+
+def test_rival_is_zero_far_away():
+    logs = rivals.FusedExactKDE(np.zeros((10, 3)), gamma=1.0).score_samples(
+        np.full((1, 3), 9.0)
+    )
+    assert logs[0] < -80
+
+
+def test_jobs_take_turns_after_a_round_that_does_not_count():
+    calls = []
+    jobs = {name: lambda name=name: calls.append(name) for name in "ab"}
+    times = timing.interleaved(jobs, repeats=3)
+    assert "".join(calls) == "abababab"
+    assert [len(t.seconds) for t in times.values()] == [3, 3]
+
+
+def test_times_compare_at_medians_and_at_best():
+    slow, fast = (
+        timing.Times(np.array([4.0, 6.0, 9.0])),
+        timing.Times(np.array([1.0, 2.0, 3.0])),
+    )
+    assert timing.compare(lambda a, b: a / b, slow, fast) == (3.0, 4.0)
+
+
+def test_mixture_fills_the_unit_box():
+    rows = data.scaled_mixture(500, seed=1)
+    assert rows.dtype == np.float32
+    assert_allclose([rows.min(), rows.max()], [0, 1])
