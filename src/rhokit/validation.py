@@ -5,7 +5,9 @@ used through this file alone, so that a change upstream touches one place.
 """
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from copy import copy
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -22,11 +24,29 @@ __all__ = [
     "Interval",
     "RealNotInt",
     "StrOptions",
+    "all_or_nothing",
     "check_parameters",
     "check_rows",
     "check_weights",
     "generator",
 ]
+
+
+def all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Run a method on a copy of the object; keep what it did only if it ends well.
+
+    What estimators hold are values that are replaced, never changed, so a shallow
+    copy suffices. The method's own result is dropped: the object is returned.
+    """
+
+    @wraps(method)
+    def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
+        attempt = copy(self)
+        method(attempt, *args, **kwargs)
+        self.__dict__ = attempt.__dict__
+        return self
+
+    return guarded
 
 
 def check_parameters(estimator: Any, constraints: Mapping[str, Any]) -> None:

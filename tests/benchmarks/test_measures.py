@@ -27,15 +27,17 @@ def test_errors_are_those_of_the_definition():
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("n", [900, 2_345])
-def test_rival_is_exact_to_single_precision(n, threads):
+@pytest.mark.parametrize("way", ["loop", "product"])
+def test_rival_is_exact_to_single_precision(n, threads, way):
     both = data.scaled_mixture(n + 700, seed=0, d=40)
     rows, queries = both[:n], both[n:]
-    logs = rivals.FusedExactKDE(rows, gamma=1.0).score_samples(queries, threads)
+    logs = rivals.FusedExactKDE(rows, 1.0, way).score_samples(queries, threads)
     assert_allclose(logs, exact.exact_log_density(rows, queries, 1.0), atol=2e-6)
 
 
-def test_rival_is_zero_far_away():
-    logs = rivals.FusedExactKDE(np.zeros((10, 3)), gamma=1.0).score_samples(
+@pytest.mark.parametrize("way", ["loop", "product"])
+def test_rival_is_zero_far_away(way):
+    logs = rivals.FusedExactKDE(np.zeros((10, 3)), 1.0, way).score_samples(
         np.full((1, 3), 9.0)
     )
     assert logs[0] < -80

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rhokit.core import choose_rank
@@ -54,6 +54,8 @@ class TestChooseRank:
 
     @given(values=spectra())
     def test_elbow_is_farthest_above_the_chord(self, xp, values):
+        # An eigenvalue that is the mean lies on the chord: rounding decides.
+        assume(np.abs(values - values.mean()).min() > 1e-9 * values.max())
         assert choose_rank(xp.asarray(values), "elbow") == oracle.elbow(list(values))
 
     @given(values=spectra(), energy=st.floats(0.01, 1))

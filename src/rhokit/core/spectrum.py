@@ -79,7 +79,7 @@ def square_root_factor(matrix: Array) -> Array:
     xp = array_namespace(matrix)
     largest = float(xp.max(xp.abs(xp.linalg.diagonal(matrix))))
     identity = xp.eye(matrix.shape[-1], dtype=matrix.dtype, device=device(matrix))
-    shift = 4 * eps(matrix) * largest * identity
+    shift = 64 * eps(matrix) * largest * identity
     try:
         return adjoint(xp.linalg.cholesky(matrix + shift))
     except (ValueError, RuntimeError):  # NumPy's and torch's "not positive definite"

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from rhokit.core import DensityMatrix, leave_one_out
 from rhokit.estimators.base import StateEstimator
 from rhokit.estimators.sampler import Proposal, draw_rows
-from rhokit.fast import GramSum, Measurement, blas_threads
+from rhokit.fast import GramSum, Measurement, blas_threads, small_algebra
 from rhokit.validation import (
     Interval,
     RealNotInt,
@@ -272,9 +272,10 @@ class DMKDE(DensityEstimator):
         return DensityMatrix(total[None], np.array([float(weight)]))
 
     def _prepare_measurement(self):
-        factor = self.density_matrix_.factorize(self.rank)
         whitening = self.feature_map_.whitening_
-        if whitening is not None:
-            factor = factor.fold(whitening.astype(np.float64))
-        measurement = Measurement(factor.factor, self.feature_map_.column_dtype_)
+        with small_algebra(self.feature_map_.n_columns_):
+            factor = self.density_matrix_.factorize(self.rank)
+            if whitening is not None:
+                factor = factor.fold(whitening.astype(np.float64))
+            measurement = Measurement(factor.factor, self.feature_map_.column_dtype_)
         return lambda columns: measurement.born(columns)[:, 0]

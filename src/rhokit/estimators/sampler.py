@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 from rhokit.features import distinct_rows
 
 _ANCHORS = 256
-_ROWS = 4096
+_ROWS = 2048
 _PROPOSALS_PER_ROW = 10
 _LEAST_PROPOSALS = 2000
 _SWEEPS = 30

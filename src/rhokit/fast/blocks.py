@@ -19,6 +19,8 @@ Result = TypeVar("Result")
 # A block holds about this many numbers: large enough for full BLAS speed, small
 # enough that no n×D array is ever whole in memory.
 _BLOCK_NUMBERS = 2**20
+# Decompositions of larger matrices gain from several threads.
+_SMALL_DIM = 512
 
 
 def block_rows(dim: int, batch_size: int | None = None) -> int:
@@ -27,8 +29,8 @@ def block_rows(dim: int, batch_size: int | None = None) -> int:
 
 
 @cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController().select(user_api="blas")
+def _controller(user_api: str = "blas") -> ThreadpoolController:
+    return ThreadpoolController().select(user_api=user_api)
 
 
 def blas_threads() -> int:
@@ -41,37 +43,36 @@ def blas_threads() -> int:
 
 
 class _SharedLimit:
-    """Holds BLAS at one thread while anybody needs it; counts who does.
+    """Holds BLAS at one thread while workers run.
 
     The limit is the process's, so two overlapping users must not restore each
-    other's values: the first one in sets it, the last one out restores it.
+    other's values: the first one in sets it, and restores it when it leaves. No other
+    thread could: threadpoolctl listens to the one that set it until then.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._users = 0
-        self._wanted = 1
-        self._limiter: object = None
+        self._wanted: int | None = None
 
     def threads_wanted(self) -> int:
         with self._lock:
-            return self._wanted if self._users else _threads_now()
+            return self._wanted or _threads_now()
 
     @contextmanager
     def hold(self) -> Iterator[None]:
         with self._lock:
-            if self._users == 0:
+            first = self._wanted is None
+            if first:
                 self._wanted = _threads_now()
-                self._limiter = _controller().limit(limits=1)
-            self._users += 1
-        try:
+        if not first:
             yield
+            return
+        try:
+            with _controller().limit(limits=1):
+                yield
         finally:
             with self._lock:
-                self._users -= 1
-                if self._users == 0:
-                    self._limiter.restore_original_limits()  # type: ignore[attr-defined]
-                    self._limiter = None
+                self._wanted = None
 
 
 def _threads_now() -> int:
@@ -80,6 +81,21 @@ def _threads_now() -> int:
 
 
 _LIMIT = _SharedLimit()
+
+
+@contextmanager
+def small_algebra(dim: int) -> Iterator[None]:
+    """One thread for decompositions and clusterings of small matrices.
+
+    They call BLAS and OpenMP many times for little work each. Threads gain nothing
+    there, and where another process has the core, each call waits for it: up to a
+    hundred times slower.
+    """
+    if dim > _SMALL_DIM:
+        yield
+        return
+    with _LIMIT.hold(), _controller("openmp").limit(limits=1):
+        yield
 
 
 def map_blocks(

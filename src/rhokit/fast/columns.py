@@ -18,6 +18,8 @@ Floats = NDArray[np.floating[Any]]
 _TILE_ROWS = 128
 _LOG2_E = float(np.log2(np.e))
 _LN_2 = float(np.log(2.0))
+# Coordinates beyond this have squares beyond float64; their columns are taken here.
+_FARTHEST = 1e150
 
 
 def cosine_columns(
@@ -86,7 +88,7 @@ def _cosine_rows(
     real = turns.dtype.type
     loops = loops_for(size)
     if loops is not None:
-        loops.cosine_rows[real](turns, phases, amplitudes, row_scale, normalize)
+        loops.cosine_rows(turns, phases, amplitudes, row_scale, normalize)
         return
     turns += phases
     turns -= np.rint(turns)
@@ -124,23 +126,60 @@ def gaussian_columns(
     if out is None:
         out = np.empty((len(rows), len(landmarks)), dtype=real)
     build = _exponents_by_differences if by_differences else _exponents_by_product
-    row_shift = build(rows, landmarks, rate * _LOG2_E, out)
+    rate *= _LOG2_E
+    with np.errstate(over="ignore", invalid="ignore"):  # mended just below
+        row_shift = build(rows, landmarks, rate, out)
     log_scale = None
     if relative:
-        largest = out.max(axis=1)
-        log_scale = (largest.astype(np.float64) + row_shift) * _LN_2
-        row_shift = -largest
+        row_shift, log_scale = _take_out_largest(rows, landmarks, rate, out, row_shift)
     if row_scale is None:
         row_scale = np.ones(len(rows), dtype=real)
+    row_shift = _narrow(row_shift, out)
     loops = loops_for(out.size)
     if loops is not None:
-        loops.exp_rows[real](out, row_shift.astype(real), row_scale)
+        loops.exp_rows(out, row_shift, row_scale)
     else:
-        out += row_shift[:, None].astype(real)
+        out += row_shift[:, None]
         np.minimum(out, 0, out=out)
         np.exp2(out, out=out)
         out *= row_scale[:, None]
     return out, log_scale
+
+
+def _take_out_largest(
+    rows: Floats, landmarks: Floats, rate: float, out: Floats, row_shift: Floats
+) -> tuple[Floats, Floats]:
+    """Shift of each row that makes its largest exponent 0, and what it was, in nats."""
+    with np.errstate(invalid="ignore"):
+        largest = out.max(axis=1).astype(np.float64)
+        log_scale = largest + row_shift
+    (far,) = np.nonzero(~np.isfinite(log_scale))
+    if len(far):
+        largest[far] = 0
+        out[far], log_scale[far] = _far_exponents(rows[far], landmarks, rate, out.dtype)
+    return -largest, log_scale * _LN_2
+
+
+def _far_exponents(
+    rows: Floats, landmarks: Floats, rate: float, dtype: np.dtype[Any]
+) -> tuple[Floats, Floats]:
+    """Exponents, largest taken out, of rows whose squares overflow, in double."""
+    rows, landmarks = rows.astype(np.float64), landmarks.astype(np.float64)
+    out = np.empty((len(rows), len(landmarks)))
+    _exponents_by_product(np.clip(rows, -_FARTHEST, _FARTHEST), landmarks, rate, out)
+    largest = out.max(axis=1)
+    out = np.maximum(out - largest[:, None], np.finfo(dtype).min)
+    return out.astype(dtype), largest - rate * _squares(rows)
+
+
+def _narrow(row_shift: Floats, out: Floats) -> Floats:
+    """The shift in the precision of ``out``; rows that it cannot hold become zero."""
+    lowest = np.finfo(out.dtype).min
+    far = row_shift < lowest
+    if far.any():
+        out[far] = lowest
+        row_shift = np.where(far, 0, row_shift)
+    return row_shift.astype(out.dtype)
 
 
 def _exponents_by_product(
@@ -153,9 +192,15 @@ def _exponents_by_product(
     augmented[:, d] = 1
     weights = np.empty((d + 1, len(landmarks)), dtype=np.float64)
     weights[:d] = 2 * rate * landmarks.T
-    weights[d] = -rate * np.einsum("ij,ij->i", landmarks, landmarks, dtype=np.float64)
+    weights[d] = -rate * _squares(landmarks)
     np.matmul(augmented, weights.astype(rows.dtype), out=out)
-    return -rate * np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+    return -rate * _squares(rows)
+
+
+def _squares(rows: Floats) -> Floats:
+    """``‖x‖²`` per row in double precision, infinite where it overflows."""
+    squares: Floats = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+    return squares
 
 
 def _exponents_by_differences(
@@ -165,7 +210,7 @@ def _exponents_by_differences(
     loops = loops_for(out.size)
     if loops is not None:
         real = rows.dtype.type
-        loops.squared_distances[real](
+        loops.squared_distances(
             rows, np.ascontiguousarray(landmarks.T), real(-rate), out
         )
     else:

@@ -3,15 +3,16 @@
 import ctypes
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cython_blas
 
 # Single precision sums are moved to double precision after this many rows.
 _FLUSH_ROWS = 8192
-_SYRK = {"f": ("ssyrk", ctypes.c_float), "d": ("dsyrk", ctypes.c_double)}
+_ROW_MAJOR, _UPPER, _TRANSPOSED = 101, 121, 112  # of the C interface to BLAS
 
 
 class GramSum:
@@ -38,7 +39,11 @@ class GramSum:
         self._pending = 0
 
     def add(self, rows: NDArray[Any]) -> None:
-        """Add a block of rows (n, D)."""
+        """Add a block of rows (n, D), of the dtype that was announced."""
+        if rows.ndim != 2 or rows.shape[1] != len(self._wide):
+            raise ValueError(
+                f"rows must have shape (n, {len(self._wide)}), got {rows.shape}"
+            )
         _add_outer_products(self._narrow, rows)
         self._pending += len(rows)
         if self._pending >= _FLUSH_ROWS:
@@ -47,7 +52,8 @@ class GramSum:
     def total(self) -> NDArray[Any]:
         """The full Hermitian sum, shape (D, D)."""
         self._flush()
-        return np.triu(self._wide) + np.triu(self._wide, 1).conj().T
+        upper = np.triu(self._wide, 1)
+        return upper + upper.conj().T + np.diag(self._wide.diagonal().real)
 
     def _flush(self) -> None:
         self._pending = 0
@@ -58,45 +64,41 @@ class GramSum:
 
 def _add_outer_products(total: NDArray[Any], rows: NDArray[Any]) -> None:
     """Add to the upper triangle of ``total`` in place."""
-    if rows.dtype.char not in _SYRK or not rows.flags.c_contiguous:
+    plain = rows.dtype == total.dtype and rows.flags.c_contiguous
+    syrk = _syrk(rows.dtype.char) if plain else None
+    if syrk is None:
         total += rows.T @ rows.conj()
         return
     n, dim = rows.shape
-    syrk, real = _syrk(rows.dtype.char)
-    # In BLAS's column-major eyes the rows are their transpose, and the upper
-    # triangle of the sum is the lower one.
-    size, count, one = ctypes.c_int64(dim), ctypes.c_int64(n), real(1)
-    syrk(
-        b"L",
-        b"N",
-        ctypes.byref(size),
-        ctypes.byref(count),
-        ctypes.byref(one),
-        rows.ctypes.data,
-        ctypes.byref(size),
-        ctypes.byref(one),
-        total.ctypes.data,
-        ctypes.byref(size),
-    )
+    data, sums = rows.ctypes.data, total.ctypes.data
+    syrk(_ROW_MAJOR, _UPPER, _TRANSPOSED, dim, n, 1.0, data, dim, 1.0, sums, dim)
 
 
 @cache
-def _syrk(char: str) -> tuple[Callable[..., None], Any]:
-    """SciPy's BLAS routine, called without holding the interpreter's lock.
+def _syrk(char: str) -> Callable[..., None] | None:
+    """``cblas_ssyrk`` or ``dsyrk`` of NumPy's own BLAS; None where it is not found.
 
-    ``scipy.linalg.blas`` offers it too, but keeps the lock, so that worker threads
-    would wait for each other; ``cython_blas`` is SciPy's public table of pointers.
+    NumPy links a BLAS but does not offer this routine. SciPy does, from a BLAS of its
+    own, which is often an older one, keeps threads of its own, and is called with the
+    interpreter's lock held. Called through ctypes, the lock is released.
     """
-    name, real = _SYRK[char]
-    capsule = cython_blas.__pyx_capi__[name]
-    api = ctypes.pythonapi
-    api.PyCapsule_GetName.restype = ctypes.c_char_p
-    api.PyCapsule_GetName.argtypes = [ctypes.py_object]
-    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
-    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    address = api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule))
-    pointer = ctypes.c_void_p
-    prototype = ctypes.CFUNCTYPE(
-        None, ctypes.c_char_p, ctypes.c_char_p, *([pointer] * 8)
-    )
-    return prototype(address), real
+    real = {"f": ctypes.c_float, "d": ctypes.c_double}.get(char)
+    if real is None:
+        return None
+    try:
+        numpy_core = import_module("numpy._core._multiarray_umath")
+        library = ctypes.CDLL(numpy_core.__file__)  # finds the symbols it links to
+    except (ImportError, OSError):
+        return None
+    letter = {"f": "s", "d": "d"}[char]
+    for prefix, suffix in product(("scipy_", ""), ("64_", "")):
+        name = f"{prefix}cblas_{letter}syrk{suffix}"
+        if hasattr(library, name):
+            index = ctypes.c_int64 if suffix else ctypes.c_int
+            flag, pointer = ctypes.c_int, ctypes.c_void_p
+            syrk = library[name]
+            syrk.restype = None
+            syrk.argtypes = [flag, flag, flag, index, index, real]
+            syrk.argtypes += [pointer, index, real, pointer, index]
+            return syrk
+    return None

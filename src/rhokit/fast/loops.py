@@ -16,12 +16,26 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import types
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 
-# "nnan": the rows were checked to be finite, and without it max() is not a vector loop.
-_FASTMATH = {"contract", "reassoc", "nsz", "arcp", "nnan"}
-_jit = numba.njit(nogil=True, fastmath=_FASTMATH, error_model="numpy", cache=True)
-_inline = numba.njit(nogil=True, fastmath=_FASTMATH, error_model="numpy")
+_OPTIONS: Any = {
+    "nogil": True,
+    # "nnan": the rows are finite, and without it max() is not a vector loop.
+    "fastmath": {"contract", "reassoc", "nsz", "arcp", "nnan"},
+    "error_model": "numpy",
+}
+
+
+def _compiled(function: Callable[..., None]) -> Any:
+    """Compile when first called, and keep the machine code for the next process.
+
+    numba finds it again only if the function closes over no other compiled one, so
+    what the loops below call is global, and chosen by type.
+    """
+    try:
+        return numba.njit(function, cache=True, **_OPTIONS)
+    except RuntimeError:  # there is no directory that we may write to
+        return numba.njit(function, **_OPTIONS)
 
 
 @intrinsic
@@ -39,7 +53,7 @@ def _two_to_the(typingctx: Any, k: Any) -> Any:  # pragma: no cover (compiled)
     return k(k), codegen
 
 
-def _sine_of_turns_32() -> Callable[[Any], Any]:
+def _sine_32() -> Callable[[Any], Any]:
     c0, c1, c2, c3, c4 = (
         np.float32(c)
         for c in (
@@ -51,7 +65,6 @@ def _sine_of_turns_32() -> Callable[[Any], Any]:
         )
     )
 
-    @_inline
     def sine(s: Any) -> Any:
         u = s * s
         return s * (c0 + u * (c1 + u * (c2 + u * (c3 + u * c4))))
@@ -59,7 +72,7 @@ def _sine_of_turns_32() -> Callable[[Any], Any]:
     return sine
 
 
-def _sine_of_turns_64() -> Callable[[Any], Any]:
+def _sine_64() -> Callable[[Any], Any]:
     c0, c1, c2, c3, c4, c5, c6, c7 = (
         6.28318530717958576,
         -41.3417022403982866,
@@ -71,7 +84,6 @@ def _sine_of_turns_64() -> Callable[[Any], Any]:
         -0.692506701072071734,
     )
 
-    @_inline
     def sine(s: Any) -> Any:
         u = s * s
         high = c4 + u * (c5 + u * (c6 + u * c7))
@@ -80,7 +92,7 @@ def _sine_of_turns_64() -> Callable[[Any], Any]:
     return sine
 
 
-def _power_of_two_32() -> Callable[[Any], Any]:
+def _power_32() -> Callable[[Any], Any]:
     c1, c2, c3, c4, c5, c6 = (
         np.float32(c)
         for c in (
@@ -94,7 +106,6 @@ def _power_of_two_32() -> Callable[[Any], Any]:
     )
     one, zero, lowest = np.float32(1), np.float32(0), np.float32(-126)
 
-    @_inline
     def power(e: Any) -> Any:
         k = np.rint(max(e, lowest))
         f = e - k
@@ -104,7 +115,7 @@ def _power_of_two_32() -> Callable[[Any], Any]:
     return power
 
 
-def _power_of_two_64() -> Callable[[Any], Any]:
+def _power_64() -> Callable[[Any], Any]:
     c1, c2, c3, c4, c5, c6, c7, c8, c9, c10 = (
         0.693147180559949983,
         0.240226506959100982,
@@ -118,7 +129,6 @@ def _power_of_two_64() -> Callable[[Any], Any]:
         7.0725859492692237e-9,
     )
 
-    @_inline
     def power(e: Any) -> Any:
         k = np.rint(max(e, -1022.0))
         f = e - k
@@ -129,87 +139,82 @@ def _power_of_two_64() -> Callable[[Any], Any]:
     return power
 
 
-def _build_cosine_rows(sine: Any, real: Any) -> Callable[..., None]:
+def _sine_of_turns(s: Any) -> Any:
+    """``sin(2πs)`` for ``|s| ≤ 1/4``."""
+
+
+def _power_of_two(e: Any) -> Any:
+    """``2**e`` for ``e ≤ 0``; exactly 0 below the normal numbers."""
+
+
+_SINES = {types.float32: _sine_32(), types.float64: _sine_64()}
+_POWERS = {types.float32: _power_32(), types.float64: _power_64()}
+
+
+@overload(_sine_of_turns, jit_options=_OPTIONS)
+def _choose_sine(s: Any) -> Callable[[Any], Any]:
+    return _SINES[s]
+
+
+@overload(_power_of_two, jit_options=_OPTIONS)
+def _choose_power(e: Any) -> Callable[[Any], Any]:
+    return _POWERS[e]
+
+
+@_compiled
+def cosine_rows(
+    turns: Any, phases: Any, amplitudes: Any, row_scale: Any, normalize: Any
+) -> None:
+    """In place: turns (n, D) become ``a_j cos(2π(t_ij + b_j))``, times a row scale."""
+    real = turns.dtype.type
     quarter, zero, one = real(0.25), real(0), real(1)
-
-    @_jit
-    def cosine_rows(
-        turns: Any, phases: Any, amplitudes: Any, row_scale: Any, normalize: Any
-    ) -> None:
-        n, dim = turns.shape
-        for i in range(n):
-            squares = zero
+    n, dim = turns.shape
+    for i in range(n):
+        squares = zero
+        for j in range(dim):
+            t = turns[i, j] + phases[j]
+            t -= np.rint(t)
+            value = amplitudes[j] * _sine_of_turns(quarter - abs(t))  # cos(2πt)
+            turns[i, j] = value
+            squares += value * value
+        scale = row_scale[i]
+        if normalize and squares > zero:
+            scale /= np.sqrt(squares)
+        if scale != one:
             for j in range(dim):
-                t = turns[i, j] + phases[j]
-                t -= np.rint(t)
-                value = amplitudes[j] * sine(quarter - abs(t))  # cos(2πt)
-                turns[i, j] = value
-                squares += value * value
-            scale = row_scale[i]
-            if normalize and squares > zero:
-                scale /= np.sqrt(squares)
-            if scale != one:
-                for j in range(dim):
-                    turns[i, j] *= scale
-
-    return cosine_rows
+                turns[i, j] *= scale
 
 
-def _build_exp_rows(power: Any, real: Any) -> Callable[..., None]:
-    zero = real(0)
+@_compiled
+def exp_rows(exponents: Any, row_shift: Any, row_scale: Any) -> None:
+    """In place: exponents (n, m) of two, shifted by row, become kernel columns."""
+    zero = exponents.dtype.type(0)
+    n, m = exponents.shape
+    for i in range(n):
+        for j in range(m):
+            e = min(exponents[i, j] + row_shift[i], zero)
+            exponents[i, j] = row_scale[i] * _power_of_two(e)
 
-    @_jit
-    def exp_rows(exponents: Any, row_shift: Any, row_scale: Any) -> None:
-        n, m = exponents.shape
-        for i in range(n):
+
+@_compiled
+def squared_distances(rows: Any, columns: Any, factor: Any, out: Any) -> None:
+    """``factor·‖x_i - l_j‖²`` by differences, landmarks transposed (d, m)."""
+    zero = out.dtype.type(0)
+    n, d = rows.shape
+    m = columns.shape[1]
+    for i in range(n):
+        for j in range(m):
+            out[i, j] = zero
+        for a in range(d):
+            x = rows[i, a]
             for j in range(m):
-                e = min(exponents[i, j] + row_shift[i], zero)
-                exponents[i, j] = row_scale[i] * power(e)
-
-    return exp_rows
-
-
-def _build_squared_distances(real: Any) -> Callable[..., None]:
-    zero = real(0)
-
-    @_jit
-    def squared_distances(rows: Any, columns: Any, factor: Any, out: Any) -> None:
-        n, d = rows.shape
-        m = columns.shape[1]
-        for i in range(n):
-            for j in range(m):
-                out[i, j] = zero
-            for a in range(d):
-                x = rows[i, a]
-                for j in range(m):
-                    difference = x - columns[a, j]
-                    out[i, j] += difference * difference
-            for j in range(m):
-                out[i, j] *= factor
-
-    return squared_distances
+                difference = x - columns[a, j]
+                out[i, j] += difference * difference
+        for j in range(m):
+            out[i, j] *= factor
 
 
-cosine_rows = {
-    np.float32: _build_cosine_rows(_sine_of_turns_32(), np.float32),
-    np.float64: _build_cosine_rows(_sine_of_turns_64(), np.float64),
-}
-"""In place: turns (n, D) become ``a_j cos(2π(t_ij + b_j))``, times a row scale."""
-
-exp_rows = {
-    np.float32: _build_exp_rows(_power_of_two_32(), np.float32),
-    np.float64: _build_exp_rows(_power_of_two_64(), np.float64),
-}
-"""In place: exponents (n, m) of two, shifted by row, become kernel columns."""
-
-squared_distances = {
-    np.float32: _build_squared_distances(np.float32),
-    np.float64: _build_squared_distances(np.float64),
-}
-"""``factor·‖x_i - l_j‖²`` by differences, landmarks transposed (d, m)."""
-
-
-@_jit
+@_compiled
 def hadamard_rows(values: Any) -> None:
     """Walsh-Hadamard transform of each row in place, length a power of two."""
     n, dim = values.shape

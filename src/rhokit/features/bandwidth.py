@@ -25,7 +25,7 @@ def gamma_by_rule(
     ============  ==============================================================
     "scott"       :math:`\sigma\, n^{-1/(d+4)}`
     "silverman"   :math:`\sigma\, (n(d+2)/4)^{-1/(d+4)}`
-    "median"      the median distance between two rows
+    "median"      the median distance between two rows that differ
     ============  ==============================================================
 
     with :math:`\sigma^2` the mean variance of the columns.
@@ -45,10 +45,11 @@ def gamma_by_rule(
     >>> import numpy as np
     >>> rows = np.random.default_rng(0).normal(size=(100, 2))
     >>> round(gamma_by_rule("scott", rows), 3)
-    2.507
+    2.532
     """
     n, d = rows.shape
     mass = np.ones(n) if weights is None else weights
+    rows, mass = rows[mass > 0], mass[mass > 0]
     total = float(mass.sum()) if n_rows is None else n_rows
     if rule == "median":
         bandwidth = _median_distance(rows, mass, rng or np.random.default_rng(0))
@@ -59,7 +60,7 @@ def gamma_by_rule(
         bandwidth = float(spread) * count ** (-1 / (d + 4))
     else:
         raise ValueError(f"gamma must be a number or one of {RULES}, got {rule!r}")
-    if not bandwidth > 0:
+    if not bandwidth > 0 or (rows == rows[0]).all():
         raise ValueError(
             f"gamma={rule!r} cannot be computed from rows that are all equal "
             f"(n_samples={n}): give gamma as a number"
@@ -73,10 +74,12 @@ def _median_distance(
     if len(rows) > _MEDIAN_ROWS:
         chosen = rng.choice(len(rows), _MEDIAN_ROWS, replace=False)
         rows, mass = rows[chosen], mass[chosen]
-    if len(rows) < 2:
-        return 0.0
     first, second = np.triu_indices(len(rows), 1)
     distances, pairs = pdist(rows), mass[first] * mass[second]
+    # Copies do not count as pairs: then weight two is the same as being there twice.
+    distances, pairs = distances[distances > 0], pairs[distances > 0]
+    if not len(distances):
+        return 0.0
     order = np.argsort(distances)
     reached = np.cumsum(pairs[order])
     return float(distances[order[np.searchsorted(reached, reached[-1] / 2)]])

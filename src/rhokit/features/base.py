@@ -2,7 +2,7 @@
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,7 +16,12 @@ from sklearn.base import (
 from sklearn.utils.validation import check_is_fitted
 
 from rhokit.fast import block_rows, map_blocks
-from rhokit.validation import check_parameters, check_rows, check_weights
+from rhokit.validation import (
+    all_or_nothing,
+    check_parameters,
+    check_rows,
+    check_weights,
+)
 
 Columns = tuple[NDArray[Any], NDArray[Any] | None]
 
@@ -65,7 +70,8 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """Dtype of the columns."""
         return self.dtype_
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    @all_or_nothing
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
         """Draw the map for rows like these.
 
         Parameters
@@ -82,20 +88,24 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.log_floor_ = -np.inf
         self.dtype_ = np.dtype(rows.dtype if rows.dtype == np.float32 else np.float64)
         self._draw(rows, weights)
-        return self
 
     def transform(self, X: Any) -> NDArray[Any]:
         """States of the rows, shape (n, n_components_)."""
+        return self._by_blocks(X, self.states)
+
+    def _by_blocks(
+        self, X: Any, compute: Callable[[NDArray[Any]], NDArray[Any]]
+    ) -> NDArray[Any]:
+        """What is computed from checked rows, block by block, put together."""
         check_is_fitted(self)
-        rows = check_rows(self, X, reset=False, numeric=self.numeric_rows)
-        if self.numeric_rows:
-            rows = rows.astype(self.dtype_, copy=False)
+        rows = check_rows(
+            self, X, reset=False, dtype=self.dtype_, numeric=self.numeric_rows
+        )
 
         def work(worker: int, block: slice) -> NDArray[Any]:
-            return self.states(rows[block])
+            return compute(rows[block])
 
-        parts = map_blocks(work, len(rows), block_rows(self.n_columns_))
-        return np.concatenate(parts)
+        return np.concatenate(map_blocks(work, len(rows), block_rows(self.n_columns_)))
 
     def states(self, rows: NDArray[Any]) -> NDArray[Any]:
         """States of checked rows."""
@@ -131,8 +141,12 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         What is missing to 1 is the squared error of the row's state. Maps of unit
         states cover everything; landmarks cover what is near them.
         """
-        states = self.transform(X)
-        return np.minimum(np.vecdot(states, states).real, 1)
+
+        def squared_lengths(rows: NDArray[Any]) -> NDArray[Any]:
+            states = self.states(rows)
+            return np.minimum(np.vecdot(states, states).real, 1)
+
+        return self._by_blocks(X, squared_lengths)
 
     def log_mass(self, power: int = 2) -> float:
         r"""``log ∫ |⟨φ(x), φ(y)⟩|^power dy``, by which a density is normalised.
@@ -160,10 +174,10 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         digest = hashlib.sha256(type(self).__name__.encode())
         for part in self._drawn():
             if isinstance(part, np.ndarray) and part.dtype != object:
-                digest.update(str((part.dtype.str, part.shape)).encode())
+                digest.update(repr((part.dtype.str, part.shape)).encode())
                 digest.update(np.ascontiguousarray(part).tobytes())
             else:
-                digest.update(repr(part).encode())
+                digest.update(repr((part,)).encode())  # brackets keep parts apart
         return digest.hexdigest()
 
     @abstractmethod
@@ -194,10 +208,16 @@ def bounding_box(
     if bounds is None:
         seen = rows if weights is None else rows[weights > 0]
         return seen.min(axis=0).astype(float), seen.max(axis=0).astype(float)
-    box = np.asarray(bounds, dtype=float)
-    if box.shape != (2, rows.shape[1]) or not (box[0] <= box[1]).all():
+    try:
+        box = np.asarray(bounds, dtype=float)
+    except (TypeError, ValueError):
+        box = np.empty(0)
+    if box.shape != (2, rows.shape[1]) or not (
+        np.isfinite(box).all() and (box[0] <= box[1]).all()
+    ):
         raise ValueError(
-            f"The 'bounds' parameter of {type(owner).__name__} must have shape "
-            f"(2, {rows.shape[1]}), lowest values first. Got {bounds!r} instead."
+            f"The 'bounds' parameter of {type(owner).__name__} must be finite numbers "
+            f"of shape (2, {rows.shape[1]}), lowest values first. Got {bounds!r} "
+            "instead."
         )
     return box[0], box[1]

@@ -13,6 +13,8 @@ _TWO_PI = 2 * np.pi
 # A phase of t turns carries an error of eps·t; above this it would be seen in the
 # features, and the projection is done in double precision.
 _PHASE_ERROR = 1e-5
+# From here on no digit of a phase is left; up to here a quarter turn is exact.
+_MOST_TURNS = 2.0**50
 
 
 class CosineFeatures(GaussianFeatures):
@@ -31,28 +33,31 @@ class CosineFeatures(GaussianFeatures):
     phases_: NDArray[np.float64] | None
     amplitudes_: NDArray[np.float64]
     _turns: NDArray[Any] | HadamardFrequencies
+    _wide_turns: NDArray[np.float64] | HadamardFrequencies
 
     def _set_cosines(
-        self,
-        rows: NDArray[Any],
-        phases: NDArray[np.float64],
-        amplitudes: NDArray[np.float64],
+        self, phases: NDArray[np.float64], amplitudes: NDArray[np.float64]
     ) -> None:
         """Store what was drawn, and its copy in turns and in the rows' precision."""
         self.phases_, self.amplitudes_ = phases, amplitudes
         self.n_columns_ = self.n_components_ = len(amplitudes)
-        longest = np.abs(self.frequencies_).max(initial=0) / _TWO_PI
-        reach = longest * np.abs(rows).max(initial=0) * rows.shape[1]
-        exact = reach * np.finfo(self.dtype_).eps <= _PHASE_ERROR
-        self._projection_dtype = self.dtype_ if exact else np.dtype(np.float64)
-        self._turns = self._contiguous(self.frequencies_ / _TWO_PI, exact)
-        self._phase_turns = self._contiguous(phases / _TWO_PI)
-        self._amplitudes = self._contiguous(amplitudes)
+        self._wide_turns = self.frequencies_ / _TWO_PI
+        self._turns = self._wide_turns.astype(self.dtype_, copy=False)
+        self._turns_per_unit = float(np.abs(self._wide_turns).sum(axis=0).max())
+        self._phase_turns = (phases / _TWO_PI).astype(self.dtype_)
+        self._amplitudes = amplitudes.astype(self.dtype_)
 
-    def _contiguous(
-        self, values: NDArray[np.float64], narrow: bool = True
-    ) -> NDArray[Any]:
-        return np.ascontiguousarray(values, self.dtype_ if narrow else np.float64)
+    def _projection(
+        self, rows: NDArray[Any]
+    ) -> tuple[NDArray[Any], NDArray[Any] | HadamardFrequencies]:
+        """Rows and frequencies to be multiplied, precise enough for the phases."""
+        reach = float(max(rows.max(initial=0), -rows.min(initial=0)))
+        error = self._turns_per_unit * reach * float(np.finfo(self.dtype_).eps)
+        if error <= _PHASE_ERROR:
+            return rows, self._turns
+        farthest = _MOST_TURNS / self._turns_per_unit
+        wide = rows.astype(np.float64)
+        return np.clip(wide, -farthest, farthest, out=wide), self._wide_turns
 
     def _cosine_columns(
         self,
@@ -62,8 +67,7 @@ class CosineFeatures(GaussianFeatures):
         out: NDArray[Any] | None,
     ) -> Columns:
         columns = cosine_columns(
-            rows.astype(self._projection_dtype, copy=False),
-            self._turns,
+            *self._projection(rows),
             self._phase_turns,
             self._amplitudes,
             normalize=normalize,

@@ -35,7 +35,7 @@ class FourierFeatures(CosineFeatures):
     gamma : float, default=1.0
         γ of the kernel of squared overlaps, in the units of the rows.
     n_components : int, default=1024
-        D, the dimension of the states. Even with ``form="pair"``.
+        D, the dimension of the states; rounded up to even with ``form="pair"``.
     sampling : {"iid", "orthogonal", "sobol", "halton", "structured"}, default="iid"
         How frequencies are drawn. ``"orthogonal"`` helps in high dimensions, the
         low-discrepancy rules ``"sobol"`` and ``"halton"`` in low ones, both with
@@ -73,6 +73,7 @@ class FourierFeatures(CosineFeatures):
         "sampling": [StrOptions(set(RULES))],
         "form": [StrOptions({"phase", "pair", "complex"})],
         "normalize": ["boolean"],
+        "random_state": ["random_state", np.random.Generator],
     }
 
     def __init__(
@@ -108,11 +109,12 @@ class FourierFeatures(CosineFeatures):
         phases = 2 * np.pi * phases
         if self.form == "pair":
             phases = np.repeat([0.0, -np.pi / 2], count)  # cos, then sin
-        dim = self.n_components
+        dim = 2 * count if self.form == "pair" else count
         power = 1 / dim if self.form == "complex" else 2 / dim
-        self._set_cosines(rows, phases, np.full(dim, np.sqrt(power)))
+        self._set_cosines(phases, np.full(dim, np.sqrt(power)))
         if operator is not None:
             self._turns = HadamardFrequencies(signs, root * lengths / (2 * np.pi))
+            self._wide_turns = self._turns
         if self.form == "complex":
             self.phases_ = None
         # The mean squared overlap of two unrelated unit states is 1/D in every form.
@@ -126,14 +128,8 @@ class FourierFeatures(CosineFeatures):
         return self.dtype_
 
     def _n_frequencies(self) -> int:
-        if self.form != "pair":
-            return self.n_components
-        if self.n_components % 2:
-            raise ValueError(
-                "The 'n_components' parameter of FourierFeatures must be even with "
-                f"form='pair'. Got {self.n_components} instead."
-            )
-        return self.n_components // 2
+        pair = self.form == "pair"
+        return -(-self.n_components // 2) if pair else self.n_components
 
     def columns(
         self,
@@ -153,9 +149,13 @@ class FourierFeatures(CosineFeatures):
     def _complex_columns(
         self, rows: NDArray[Any], row_scale: NDArray[Any] | None
     ) -> NDArray[Any]:
-        turns = rows.astype(self._projection_dtype, copy=False) @ self._turns
+        rows, frequencies = self._projection(rows)
+        turns = rows @ frequencies
         angles = (2 * np.pi * (turns - np.rint(turns))).astype(self.dtype_)
         # Every entry has the same modulus, so the states have length one as they are.
         states = self._amplitudes * np.exp(1j * angles)
         states = states.astype(self.column_dtype_, copy=False)
         return states if row_scale is None else states * row_scale[:, None]
+
+    def _drawn(self) -> list[Any]:
+        return [*super()._drawn(), bool(self.normalize)]

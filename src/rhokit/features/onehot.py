@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from rhokit.core import onehot_states
 from rhokit.features.base import Columns, FeatureMap
@@ -17,7 +18,8 @@ class OneHotFeatures(FeatureMap):
     A density matrix over these states has the relative frequencies on its diagonal.
     With several columns a category is the whole row: each distinct combination of
     values that was seen has its own vector. A row that was not seen has the zero
-    vector as its state, and probability zero.
+    vector as its state, and probability zero. A missing value (None, NaN) is a value
+    like any other.
 
     Attributes
     ----------
@@ -82,6 +84,7 @@ class OneHotFeatures(FeatureMap):
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the categories, the values of a row joined by commas."""
+        check_is_fitted(self)
         names = [",".join(map(str, key)) for key in self.categories_]
         return np.asarray(names, dtype=object)
 
@@ -98,12 +101,16 @@ class OneHotFeatures(FeatureMap):
 
 
 def _key(row: NDArray[Any]) -> tuple[Any, ...]:
-    """A row as a tuple of plain Python values; NaN is a category like any other."""
-    return tuple(_MISSING if value != value else value for value in row.tolist())
+    """A row as a tuple of plain Python values, None for whatever marks a gap."""
+    return tuple(None if _is_missing(value) else value for value in row.tolist())
+
+
+def _is_missing(value: Any) -> bool:
+    try:
+        return bool(value != value)  # NaN and NaT
+    except TypeError:  # pandas.NA has no truth
+        return True
 
 
 def _sort_key(key: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple((isinstance(value, str), str(type(value)), value) for value in key)
-
-
-_MISSING = "nan"

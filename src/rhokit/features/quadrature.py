@@ -13,6 +13,9 @@ from rhokit.features.base import Columns, bounding_box
 from rhokit.features.cosine import CosineFeatures
 from rhokit.validation import Interval
 
+# Grids are counted up to here: the counts of absurd ones overflow.
+_MOST_COUNTED = 10**18
+
 
 class QuadratureFeatures(CosineFeatures):
     r"""Fourier features on a regular grid of frequencies, for one to three columns.
@@ -55,7 +58,7 @@ class QuadratureFeatures(CosineFeatures):
     >>> quadrature = QuadratureFeatures(gamma=1.0).fit(rows)
     >>> phi = quadrature.transform(rows)
     >>> phi.shape
-    (3, 29)
+    (3, 23)
     >>> error = (phi @ phi.T) ** 2 - np.exp(-((rows - rows.T) ** 2))
     >>> bool(np.abs(error).max() < 1e-8)
     True
@@ -107,9 +110,9 @@ class QuadratureFeatures(CosineFeatures):
         self.frequencies_ = np.concatenate([np.zeros((1, d)), half, half]).T.copy()
         phases = np.repeat([0.0, -np.pi / 2], [1 + len(half), len(half)])
         amplitudes = np.concatenate([constant, amplitude, amplitude])
-        self._set_cosines(rows, phases, amplitudes)
+        self._set_cosines(phases, amplitudes)
         eps = float(np.finfo(self.dtype_).eps)
-        self.log_floor_ = math.log(2 * max(self.tol, 4 * eps))
+        self.log_floor_ = math.log(max(self.tol, 4 * eps))
 
     def columns(
         self,
@@ -159,8 +162,9 @@ class QuadratureFeatures(CosineFeatures):
 def grid_size(gamma: float, widths: NDArray[np.float64], tol: float) -> int:
     """Number of components that a box needs; large ones are only bounded."""
     spacing, cut = _grid_shape(gamma, widths, tol)
-    bound = int(np.prod([2 * math.floor(cut / step) + 1.0 for step in spacing]))
-    return bound if bound > 2**20 else 2 * len(_half_grid(gamma, widths, tol)) + 1
+    with np.errstate(over="ignore"):
+        bound = min(float(np.prod(2 * np.floor(cut / spacing) + 1)), _MOST_COUNTED)
+    return int(bound) if bound > 2**20 else 2 * len(_half_grid(gamma, widths, tol)) + 1
 
 
 def _reach(gamma: float, tol: float) -> float:
@@ -177,8 +181,8 @@ def _grid_shape(
     is at least ``reach`` away from the image of every row in it; the cut leaves out
     a share of the spectrum below ``tol``.
     """
-    spacing = 2 * math.pi / (widths + 2 * _reach(gamma, tol))
-    cut = math.sqrt(gamma * float(chi2.isf(tol / 4, len(widths))))
+    spacing = 2 * math.pi / (widths + 2 * _reach(gamma, tol / 4))
+    cut = math.sqrt(gamma * float(chi2.isf(tol / 16, len(widths))))
     return spacing, cut
 
 

@@ -50,11 +50,11 @@ class SoftmaxFeatures(FeatureMap):
     >>> (softmax.transform([[0.0], [5.0], [6.0]]) ** 2).round(2)
     array([[0.88, 0.12, 0.  ],
            [0.11, 0.79, 0.11],
-           [0.04, 0.77, 0.19]])
+           [0.04, 0.73, 0.22]])
     """
 
     _parameter_table: ClassVar[Mapping[str, Any]] = {
-        "n_components": [Interval(Integral, 2, None, closed="left")],
+        "n_components": [Interval(Integral, 1, None, closed="left")],
         "beta": [Interval(Real, 0, None, closed="neither"), None],
         "bounds": ["array-like", None],
     }
@@ -73,7 +73,7 @@ class SoftmaxFeatures(FeatureMap):
     def _draw(self, rows: NDArray[Any], weights: NDArray[np.float64] | None) -> None:
         self.low_, self.high_ = bounding_box(self, rows, weights, self.bounds)
         m = self.n_components
-        self.beta_ = 2.0 * (m - 1) ** 2 if self.beta is None else float(self.beta)
+        self.beta_ = 2.0 * max(m - 1, 1) ** 2 if self.beta is None else float(self.beta)
         steps = np.linspace(0, 1, m)[:, None]
         self.landmarks_ = self.low_ + steps * (self.high_ - self.low_)
         self.n_columns_ = self.n_components_ = m * rows.shape[1]

@@ -1,0 +1,310 @@
+"""Nyström features: exact at landmarks, honest about the rest."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import NotFittedError
+
+from rhokit.features import LandmarkFeatures
+from rhokit.features.landmarks import select_landmarks
+from tests.features.support import kernel, lengths, squared_overlaps
+
+SELECTIONS = ["kmeans", "kmeans++", "uniform"]
+
+every_selection = pytest.mark.parametrize("selection", SELECTIONS)
+
+
+@pytest.fixture
+def rows():
+    return np.random.default_rng(31).normal(size=(80, 3))
+
+
+def fit(rows, sample_weight=None, **parameters):
+    parameters = {"random_state": 0, "n_components": 20, **parameters}
+    return LandmarkFeatures(**parameters).fit(rows, sample_weight=sample_weight)
+
+
+@st.composite
+def weighted_rows(draw):
+    """Rows on a small lattice, many of them equal, with small whole weights."""
+    shape = draw(st.integers(4, 30)), draw(st.integers(1, 3))
+    rows = draw(hnp.arrays(np.int64, shape, elements=st.integers(-3, 3)))
+    weights = draw(hnp.arrays(np.int64, shape[:1], elements=st.integers(0, 3)))
+    weights[0] = 1
+    return rows / 2, weights
+
+
+class TestKernel:
+    @every_selection
+    @pytest.mark.parametrize("gamma", [0.1, 1.0, 30.0])
+    def test_exact_where_one_row_is_a_landmark(self, rows, selection, gamma):
+        feature_map = fit(rows, gamma=gamma, selection=selection)
+        landmarks = feature_map.landmarks_
+        assert len(landmarks) == 20
+        states = map(feature_map.transform, (landmarks, rows))
+        assert_allclose(
+            squared_overlaps(*states), kernel(landmarks, rows, gamma), atol=1e-7
+        )
+
+    @every_selection
+    @pytest.mark.parametrize("gamma", [1e-12, 0.1, 1.0, 30.0, 1e12])
+    @pytest.mark.parametrize("real", ["float32", "float64"])
+    def test_exact_where_all_rows_are_landmarks(self, rows, selection, gamma, real):
+        rows = np.concatenate([rows, rows[:30]]).astype(real)
+        feature_map = fit(rows, gamma=gamma, selection=selection, n_components=80)
+        states = feature_map.transform(rows)
+        assert states.dtype == real
+        assert len(feature_map.landmarks_) == 80
+        tolerance = 5e-4 if real == "float32" else 1e-7
+        assert_allclose(
+            squared_overlaps(states, states), kernel(rows, rows, gamma), atol=tolerance
+        )
+
+    def test_more_landmarks_are_better(self, rows):
+        errors = []
+        for count in (5, 20, 60):
+            states = fit(rows, gamma=0.3, n_components=count).transform(rows)
+            error = squared_overlaps(states, states) - kernel(rows, rows, 0.3)
+            errors.append(np.abs(error).mean())
+        assert errors[1] < errors[0] / 5
+        assert errors[2] < errors[1] / 5
+
+    def test_single_is_double_rounded(self, rows):
+        landmarks = rows[:15]
+        single, double = (
+            fit(x, gamma=0.5, landmarks=landmarks).transform(x)
+            for x in (rows.astype("float32"), rows)
+        )
+        assert_allclose(
+            squared_overlaps(single, single),
+            squared_overlaps(double, double),
+            atol=1e-4,
+        )
+
+    @pytest.mark.parametrize("offset", [0.0, 1e3])
+    @pytest.mark.parametrize("d", [3, 784])
+    def test_far_from_the_origin_in_single_precision(self, offset, d):
+        rng = np.random.default_rng(5)
+        rows = (rng.normal(size=(30, d)) + offset).astype("float32")
+        gamma = 1.0 / d
+        states = fit(rows, gamma=gamma, n_components=30).transform(rows)
+        exact = kernel(rows, rows, gamma)
+        assert_allclose(squared_overlaps(states, states), exact, atol=1e-3)
+
+    @pytest.mark.parametrize("d", [3, 8])
+    def test_fine_structure_of_distant_clusters_in_single_precision(self, d):
+        rng = np.random.default_rng(5)
+        centres = rng.choice([-300, 300], size=(40, 1)) * np.ones(d)
+        rows = (centres + 0.3 * rng.normal(size=(40, d))).astype("float32")
+        states = fit(rows, n_components=40).transform(rows)
+        exact = kernel(rows, rows, 1.0)
+        assert_allclose(squared_overlaps(states, states), exact, atol=1e-3)
+
+    def test_singular_directions_are_left_out(self, rows):
+        feature_map = fit(rows, gamma=1e-4, n_components=80)
+        assert feature_map.n_components_ < feature_map.n_columns_ == 80
+        assert np.abs(feature_map.whitening_).max() < 1e6
+
+    def test_log_mass(self, rows):
+        feature_map = fit(rows, gamma=2.0)
+        assert_allclose(feature_map.log_mass(), 1.5 * np.log(np.pi / 2.0))
+        assert_allclose(feature_map.log_mass(power=1), 1.5 * np.log(np.pi))
+
+
+class TestCoverage:
+    @every_selection
+    def test_one_at_landmarks_less_elsewhere_zero_far_away(self, rows, selection):
+        feature_map = fit(rows, selection=selection)
+        assert_allclose(feature_map.coverage(feature_map.landmarks_), 1, atol=1e-9)
+        covered = feature_map.coverage(np.concatenate([rows, 30 * rows]))
+        assert ((covered >= 0) & (covered <= 1)).all()
+        assert covered.min() < 1e-9
+        line = np.linspace(4, 20, 30)[:, None] * np.ones(3)
+        assert (np.diff(feature_map.coverage(line)) <= 0).all()
+
+    def test_what_is_missing_is_the_error_of_the_state(self, rows):
+        """``1 - ‖φ‖²`` is the squared distance from the exact state to the span."""
+        feature_map = fit(rows, gamma=0.8)
+        landmarks = feature_map.landmarks_
+        gram = kernel(landmarks, landmarks, 0.4)
+        columns = kernel(rows, landmarks, 0.4)
+        projected = np.einsum("ij,ij->i", columns, np.linalg.solve(gram, columns.T).T)
+        assert_allclose(feature_map.coverage(rows), projected, atol=1e-8)
+
+    @pytest.mark.parametrize("output", ["default", "pandas", "polars"])
+    def test_an_array_whatever_transform_returns(self, rows, output):
+        feature_map = fit(rows).set_output(transform=output)
+        coverage = feature_map.coverage(rows)
+        assert isinstance(coverage, np.ndarray)
+        assert_array_equal(coverage, fit(rows).coverage(rows))
+
+    def test_not_fitted(self, rows):
+        with pytest.raises(NotFittedError):
+            LandmarkFeatures().coverage(rows)
+
+    def test_normalised_states_have_none(self, rows):
+        with pytest.raises(ValueError, match="normalize=False"):
+            fit(rows, normalize=True).coverage(rows)
+
+
+class TestNormalize:
+    @pytest.mark.parametrize("real", ["float32", "float64"])
+    @pytest.mark.parametrize("d", [2, 8])
+    def test_length_one_everywhere(self, real, d):
+        rows = np.random.default_rng(4).normal(size=(50, d)).astype(real)
+        feature_map = fit(rows, normalize=True)
+        far = np.array([1, 1e2, 1e6, 1e15, 1e30, np.finfo(real).max / 2], real)
+        given = np.concatenate([rows, far[:, None] * np.eye(d)[:1].astype(real)])
+        states = feature_map.transform(given)
+        assert_allclose(lengths(states), 1, rtol=1e-4 if real == "float32" else 1e-9)
+
+    def test_same_direction(self, rows):
+        plain, normalised = (
+            fit(rows, normalize=flag).transform(rows) for flag in (False, True)
+        )
+        unit = plain / lengths(plain)[:, None]
+        assert_allclose(normalised, unit, atol=1e-9)
+
+
+class TestFarRows:
+    """The scale that is taken out ranks rows at any distance."""
+
+    @pytest.mark.parametrize("real", ["float32", "float64"])
+    @pytest.mark.parametrize("d", [2, 8])
+    def test_finite_and_in_order(self, real, d):
+        rows = np.random.default_rng(4).normal(size=(50, d)).astype(real)
+        feature_map = fit(rows)
+        far = 10.0 ** np.arange(1, 38 if real == "float32" else 150, 4)
+        given = (far[:, None] * np.eye(d)[0]).astype(real)
+        columns, scale = feature_map.columns(given, relative=True)
+        assert np.isfinite(columns).all()
+        assert np.isfinite(scale).all()
+        assert (np.diff(scale) < 0).all()
+
+
+class TestSelection:
+    @every_selection
+    @given(case=weighted_rows(), count=st.integers(1, 12))
+    def test_at_most_so_many_distinct(self, selection, case, count):
+        rows, weights = case
+        feature_map = fit(rows, weights, selection=selection, n_components=count)
+        landmarks = feature_map.landmarks_
+        seen = rows[weights > 0]
+        assert 1 <= len(landmarks) <= count
+        assert len(np.unique(landmarks, axis=0)) == len(landmarks)
+        assert (landmarks >= seen.min(axis=0) - 1e-9).all()
+        assert (landmarks <= seen.max(axis=0) + 1e-9).all()
+        if selection != "kmeans":
+            assert {*map(tuple, landmarks)} <= {*map(tuple, seen)}
+
+    @every_selection
+    @given(case=weighted_rows(), data=st.data())
+    def test_a_weight_is_so_many_copies_in_any_order(self, selection, case, data):
+        rows, weights = case
+        repeated = np.repeat(rows, weights, axis=0)
+        order = data.draw(st.permutations(range(len(rows))))
+        options = {"selection": selection, "n_components": 5}
+        expected = fit(repeated, **options).landmarks_
+        for shuffle in (np.arange(len(rows)), np.array(order)):
+            weighted = fit(rows[shuffle], weights[shuffle], **options)
+            assert_allclose(weighted.landmarks_, expected, atol=1e-12)
+
+    @every_selection
+    def test_seeds(self, rows, selection):
+        first, again, other = (
+            fit(rows, selection=selection, random_state=seed).landmarks_
+            for seed in (0, 0, 1)
+        )
+        assert_array_equal(first, again)
+        assert first.shape != other.shape or (first != other).any()
+
+    @every_selection
+    def test_heavy_rows_are_preferred(self, selection):
+        rows = np.random.default_rng(0).uniform(size=(400, 2))
+        heavy = rows[:, 0] < 0.5
+        weights = np.where(heavy, 100.0, 0.01)
+        landmarks = fit(rows, weights, selection=selection, n_components=40).landmarks_
+        assert (landmarks[:, 0] < 0.5).mean() > 0.7
+
+    def test_kmeans_represents_better_than_chance(self):
+        rows = np.random.default_rng(0).normal(size=(2000, 4))
+        covered = {
+            selection: fit(rows, selection=selection, n_components=100, gamma=0.5)
+            .coverage(rows)
+            .mean()
+            for selection in SELECTIONS
+        }
+        assert covered["kmeans"] > covered["uniform"] + 0.01
+
+    @every_selection
+    @pytest.mark.parametrize("step", [1e-12, 1e-200])
+    def test_rows_that_differ_by_rounding(self, selection, step):
+        rows = np.r_[step * np.arange(50), 1.0][:, None]
+        feature_map = fit(rows, selection=selection)
+        landmarks = feature_map.landmarks_
+        assert len(np.unique(landmarks, axis=0)) == len(landmarks) <= 20
+        states = feature_map.transform(rows)
+        assert_allclose(squared_overlaps(states, states)[0, 1], 1, rtol=1e-6)
+
+    @every_selection
+    def test_more_rows_than_are_looked_at(self, selection, monkeypatch):
+        monkeypatch.setattr("rhokit.features.landmarks._SELECTION_ROWS", 100)
+        rows = np.random.default_rng(0).normal(size=(500, 2))
+        landmarks = select_landmarks(rows, None, 7, selection, np.random.default_rng(0))
+        assert landmarks.shape == (7, 2)
+
+    def test_one_row(self):
+        feature_map = fit([[1.0, 2.0]])
+        assert feature_map.n_components_ == 1
+        assert_allclose(feature_map.transform([[1.0, 2.0]]) ** 2, 1)
+
+
+class TestGiven:
+    def test_landmarks_are_taken(self, rows):
+        given = rows[:7] + 0.5
+        feature_map = fit(rows, landmarks=given)
+        assert_array_equal(feature_map.landmarks_, given)
+        assert_allclose(feature_map.coverage(given), 1, atol=1e-9)
+
+    def test_duplicates_do_no_harm(self, rows):
+        given = np.concatenate([rows[:7], rows[:7]])
+        once, twice = (fit(rows, landmarks=given[:n]) for n in (7, 14))
+        assert twice.n_components_ == once.n_components_
+        assert_allclose(twice.coverage(rows), once.coverage(rows), atol=1e-7)
+
+    def test_a_list_beside_a_frame(self, rows):
+        frame = pd.DataFrame(rows, columns=list("abc"))
+        feature_map = fit(frame, landmarks=rows[:5].tolist())
+        assert len(feature_map.landmarks_) == 5
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            (np.zeros((4, 2)), r"'landmarks'.*\(m, 3\).*Got \(4, 2\)"),
+            (np.full((4, 3), np.nan), "Input landmarks contains NaN"),
+            (np.zeros(3), "Expected 2D array"),
+            (np.zeros((0, 3)), "0 sample"),
+        ],
+    )
+    def test_checked(self, rows, given, message):
+        with pytest.raises(ValueError, match=message):
+            fit(rows, landmarks=given)
+
+
+class TestWithGamma:
+    @pytest.mark.parametrize("gamma", [1e-3, 0.5, 40.0])
+    @pytest.mark.parametrize("normalize", [False, True])
+    def test_a_fresh_fit_over_the_same_landmarks(self, rows, gamma, normalize):
+        first = fit(rows, gamma=2.0, normalize=normalize)
+        before = first.fingerprint()
+        other = first.with_gamma(gamma, rows, None)
+        fresh = fit(rows, gamma=gamma, normalize=normalize, landmarks=first.landmarks_)
+        assert other.gamma == gamma
+        assert other.fingerprint() == fresh.fingerprint()
+        assert_array_equal(other.transform(rows), fresh.transform(rows))
+        assert first.fingerprint() == before
+        assert first.gamma == 2.0
