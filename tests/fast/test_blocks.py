@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
 from rhokit.fast import blas_threads, block_rows, map_blocks
+from rhokit.fast.blocks import _SMALL_DIM, small_algebra
 
 
 def blas_limits():
@@ -194,6 +195,35 @@ class TestLimit:
             return map_blocks(lambda worker, inner: inner.start, 3, 1)
 
         assert map_blocks(outer, 2, 1) == [[0, 1, 2]] * 2
+        assert set(blas_limits().values()) == {2}
+
+
+class TestSmallAlgebra:
+    def limits(self):
+        return {library["num_threads"] for library in threadpool_info()}
+
+    def test_one_thread_inside(self, two_threads):
+        before = self.limits()
+        with small_algebra(_SMALL_DIM):
+            assert self.limits() == {1}
+            assert blas_threads() == 2
+        assert self.limits() == before
+
+    def test_large_matrices_keep_their_threads(self, two_threads):
+        with small_algebra(_SMALL_DIM + 1):
+            assert set(blas_limits().values()) == {2}
+
+    def test_an_error_gives_the_threads_back(self, two_threads):
+        with pytest.raises(KeyError), small_algebra(1):
+            raise KeyError
+        assert set(blas_limits().values()) == {2}
+
+    def test_inside_a_worker(self, two_threads):
+        def work(worker, block):
+            with small_algebra(1):
+                return set(blas_limits().values())
+
+        assert map_blocks(work, 3, 1) == [{1}] * 3
         assert set(blas_limits().values()) == {2}
 
 

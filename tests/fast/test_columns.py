@@ -6,13 +6,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from rhokit import core
 from rhokit.fast import HadamardFrequencies, cosine_columns, gaussian_columns
-from rhokit.fast.columns import _TILE_ROWS
 from rhokit.fast.numba_loops import compiled_loops
 from tests.support import assert_close
 
 PRECISION = {"float32": "single", "float64": "double"}
-# One row, tails of one and of all but one, whole tiles, several tiles and a tail.
-ROWS = [1, _TILE_ROWS - 1, _TILE_ROWS, _TILE_ROWS + 1, 2 * _TILE_ROWS + 44]
+# One row, and numbers at and beside those that vector loops are unrolled to.
+ROWS = [1, 127, 128, 129, 300]
 COSINE_ERROR = {
     ("numba", "float32"): 2e-7,
     ("numba", "float64"): 1e-15,

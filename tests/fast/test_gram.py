@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from rhokit.core import DensityMatrix
 from rhokit.fast import GramSum
+from rhokit.fast import gram as module
 from rhokit.fast.gram import _FLUSH_ROWS
 from tests.support import assert_close, random_array
 
@@ -35,6 +36,23 @@ def gram(blocks, dim, dtype):
 @pytest.fixture
 def rng():
     return np.random.default_rng(12)
+
+
+@pytest.fixture(params=["syrk", "product"], autouse=True)
+def routine(request, monkeypatch):
+    """BLAS's own routine, and what serves where NumPy's BLAS does not show it."""
+    if request.param == "product":
+        monkeypatch.setattr(module, "_syrk", lambda char: None)
+    return request.param
+
+
+def test_the_routine_is_found_in_numpys_wheels(routine):
+    """Elsewhere sums are right but slower; here they must be fast."""
+    config = np.show_config(mode="dicts")["Build Dependencies"]["blas"]["name"]
+    for char in "fd":
+        found = module._syrk(char) is not None
+        assert found == (routine == "syrk" and "openblas" in config)
+    assert module._syrk("D") is None
 
 
 @every_dtype

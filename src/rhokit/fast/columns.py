@@ -14,8 +14,6 @@ from rhokit.fast.numba_loops import loops_for
 
 Floats = NDArray[np.floating[Any]]
 
-# Rows that are projected and passed through the loop while they are in the cache.
-_TILE_ROWS = 128
 _LOG2_E = float(np.log2(np.e))
 _LN_2 = float(np.log(2.0))
 # Coordinates beyond this have squares beyond float64; their columns are taken here.
@@ -55,10 +53,8 @@ def cosine_columns(
         out = np.empty((n, dim), dtype=amplitudes.dtype)
     if row_scale is None:
         row_scale = np.ones(n, dtype=out.dtype)
-    for start in range(0, n, _TILE_ROWS):
-        tile = slice(start, start + _TILE_ROWS)
-        _project(rows[tile], frequencies, out[tile])
-        _cosine_rows(out[tile], phases, amplitudes, normalize, row_scale[tile], n * dim)
+    _project(rows, frequencies, out)
+    _cosine_rows(out, phases, amplitudes, normalize, row_scale)
     return out
 
 
@@ -82,11 +78,10 @@ def _cosine_rows(
     amplitudes: Floats,
     normalize: bool,
     row_scale: Floats,
-    size: int,
 ) -> None:
-    """Turns become columns, in place; ``size`` is that of the whole block."""
+    """Turns become columns, in place."""
     real = turns.dtype.type
-    loops = loops_for(size)
+    loops = loops_for(turns.size)
     if loops is not None:
         loops.cosine_rows(turns, phases, amplitudes, row_scale, normalize)
         return
