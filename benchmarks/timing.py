@@ -49,8 +49,13 @@ def interleaved(jobs, repeats):
 
 
 def compare(formula, *times):
-    """A formula of times, at their medians and at their best."""
-    return formula(*(t.median for t in times)), formula(*(t.best for t in times))
+    """A formula of times: its median over the rounds, and its value at their best.
+
+    Within a round the machine is as fast or slow for one job as for the next.
+    """
+    rounds = zip(*(t.seconds for t in times), strict=True)
+    median = float(np.median([formula(*seconds) for seconds in rounds]))
+    return median, formula(*(t.best for t in times))
 
 
 def _seconds(job):

@@ -10,8 +10,8 @@ from rhokit.fast.numba_loops import compiled_loops
 from tests.support import assert_close
 
 PRECISION = {"float32": "single", "float64": "double"}
-# One row, and numbers at and beside those that vector loops are unrolled to.
-ROWS = [1, 127, 128, 129, 300]
+# Rows and columns: alone, fewer than a vector loop takes at once, several and a tail.
+SIZES = [(1, 1), (1, 75), (5, 9), (5, 64), (140, 75)]
 COSINE_ERROR = {
     ("numba", "float32"): 2e-7,
     ("numba", "float64"): 1e-15,
@@ -23,7 +23,10 @@ FAR = {
     "float64": [1e3, 1e9, 1e100, 1e150, 1e153],
 }
 
-some_rows = pytest.mark.parametrize("n", ROWS)
+# Columns of the rows: products over few of them are unrolled by four.
+DIMENSIONS = [1, 2, 3, 4, 5, 8, 11, 12, 13, 40]
+
+some_sizes = pytest.mark.parametrize(("n", "width"), SIZES)
 
 
 @pytest.fixture
@@ -41,12 +44,12 @@ def assert_untouched(arrays, copies):
 
 
 class TestCosineColumns:
-    def draw(self, rng, n, real, repeats=1, n_frequencies=9):
+    def draw(self, rng, n, real, repeats=1, width=9, d=3):
         """Rows, frequencies and phases in turns, amplitudes."""
-        dim = repeats * n_frequencies
+        dim = repeats * width
         parts = (
-            rng.uniform(-1, 1, size=(n, 3)),
-            rng.uniform(-0.5, 0.5, size=(3, n_frequencies)),
+            rng.uniform(-1, 1, size=(n, d)),
+            rng.uniform(-0.5, 0.5, size=(d, width)) / d,
             rng.uniform(size=dim),
             rng.uniform(0.5, 1, size=dim),
         )
@@ -59,16 +62,23 @@ class TestCosineColumns:
             rows, turn * frequencies, turn * phases, amplitudes, normalize=normalize
         )
 
-    @some_rows
+    @some_sizes
     @pytest.mark.parametrize("repeats", [1, 2])
     @pytest.mark.parametrize("normalize", [False, True])
-    def test_twin(self, loops, real, rng, n, repeats, normalize):
-        drawn = self.draw(rng, n, real, repeats)
+    def test_twin(self, loops, real, rng, n, width, repeats, normalize):
+        drawn = self.draw(rng, n, real, repeats, width)
         copies = [part.copy() for part in drawn]
         columns = cosine_columns(*drawn, normalize=normalize)
         assert columns.dtype == real
         assert_close(columns, self.twin(drawn, normalize), precision=PRECISION[real])
         assert_untouched(drawn, copies)
+
+    @pytest.mark.parametrize("repeats", [1, 2])
+    @pytest.mark.parametrize("d", DIMENSIONS)
+    def test_any_number_of_columns(self, loops, real, rng, d, repeats):
+        drawn = self.draw(rng, 6, real, repeats, width=70, d=d)
+        columns = cosine_columns(*drawn, normalize=True)
+        assert_close(columns, self.twin(drawn, True), precision=PRECISION[real])
 
     @pytest.mark.parametrize("normalize", [False, True])
     def test_row_scale(self, loops, real, rng, normalize):
@@ -97,11 +107,11 @@ class TestCosineColumns:
         expected = self.twin((rows, drawn[1], phases, amplitudes), False)
         assert_allclose(out, expected, atol=1e-6)
 
-    @some_rows
-    def test_structured_frequencies(self, loops, real, rng, n):
-        rows, _, phases, amplitudes = self.draw(rng, n, real, n_frequencies=20)
-        signs = rng.choice(np.array([-1, 1], np.int8), size=(3, 3, 8))
-        structured = HadamardFrequencies(signs, rng.uniform(size=20))
+    @some_sizes
+    def test_structured_frequencies(self, loops, real, rng, n, width):
+        rows, _, phases, amplitudes = self.draw(rng, n, real, width=width)
+        signs = rng.choice(np.array([-1, 1], np.int8), size=(10, 3, 8))
+        structured = HadamardFrequencies(signs, rng.uniform(size=width))
         columns = cosine_columns(rows, structured, phases, amplitudes, normalize=True)
         dense = np.eye(3) @ structured
         expected = self.twin((rows, dense, phases, amplitudes), True)
@@ -125,15 +135,15 @@ class TestCosineColumns:
 
 
 class TestGaussianColumns:
-    def draw(self, rng, n, real, d=5):
-        rows, landmarks = rng.normal(size=(n, d)), rng.normal(size=(7, d))
+    def draw(self, rng, n, real, width=7, d=5):
+        rows, landmarks = rng.normal(size=(n, d)), rng.normal(size=(width, d))
         return rows.astype(real), landmarks.astype(real)
 
-    @some_rows
+    @some_sizes
     @pytest.mark.parametrize("by_differences", [False, True])
     @pytest.mark.parametrize("relative", [False, True])
-    def test_twin(self, loops, real, rng, n, by_differences, relative):
-        drawn = self.draw(rng, n, real)
+    def test_twin(self, loops, real, rng, n, width, by_differences, relative):
+        drawn = self.draw(rng, n, real, width)
         copies = [part.copy() for part in drawn]
         columns, scale = gaussian_columns(
             *drawn, 0.2, relative=relative, by_differences=by_differences
@@ -147,6 +157,14 @@ class TestGaussianColumns:
             assert_close(scale, logs, precision=PRECISION[real])
         else:
             assert scale is None
+
+    @pytest.mark.parametrize("by_differences", [False, True])
+    @pytest.mark.parametrize("d", DIMENSIONS)
+    def test_any_number_of_columns(self, loops, real, rng, by_differences, d):
+        drawn = self.draw(rng, 6, real, width=70, d=d)
+        columns, _ = gaussian_columns(*drawn, 1 / d, by_differences=by_differences)
+        expected, _ = core.gaussian_columns(*wide(*drawn), 1 / d)
+        assert_close(columns, expected, precision=PRECISION[real])
 
     @pytest.mark.parametrize("by_differences", [False, True])
     @pytest.mark.parametrize("relative", [False, True])
@@ -255,6 +273,6 @@ def test_error_of_the_power_of_two(real, error):
     compiled_loops().exp_rows(powers, 0 * one, one)
     exact = np.exp2(exponents.astype(np.longdouble))
     assert_allclose((powers / exact).astype(float), 1, rtol=error)
-    below = np.array([[lowest - 0.5, 2.0 * lowest, np.finfo(real).min]], real)
+    below = np.array([[lowest - 1.0, 2.0 * lowest, np.finfo(real).min]], real)
     compiled_loops().exp_rows(below, one[:1] - 1, one[:1])
     assert_array_equal(below, np.zeros_like(below))

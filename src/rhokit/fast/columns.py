@@ -14,6 +14,8 @@ from rhokit.fast.numba_loops import loops_for
 
 Floats = NDArray[np.floating[Any]]
 
+# Products over fewer columns than this are faster in a loop than in BLAS.
+_SHORT = 12
 _LOG2_E = float(np.log2(np.e))
 _LN_2 = float(np.log(2.0))
 # Coordinates beyond this have squares beyond float64; their columns are taken here.
@@ -64,12 +66,22 @@ def _project(
     """Projections in turns, repeated over the width of ``out``."""
     width = frequencies.shape[1]
     if rows.dtype == out.dtype and isinstance(frequencies, np.ndarray):
-        np.matmul(rows, frequencies, out=out[:, :width])
+        _multiply(rows, frequencies, out[:, :width])
     else:
         turns = rows @ frequencies
         out[:, :width] = turns - np.rint(turns)
     for start in range(width, out.shape[1], width):
         out[:, start : start + width] = out[:, :width]
+
+
+def _multiply(left: Floats, right: Floats, out: Floats) -> None:
+    """``left @ right``, by the faster of BLAS and a loop."""
+    short = left.shape[1] <= _SHORT and out.flags.c_contiguous
+    loops = loops_for(out.size) if short else None
+    if loops is None:
+        np.matmul(left, right, out=out)
+    else:
+        loops.short_product(left, right, out)
 
 
 def _cosine_rows(
@@ -188,7 +200,7 @@ def _exponents_by_product(
     weights = np.empty((d + 1, len(landmarks)), dtype=np.float64)
     weights[:d] = 2 * rate * landmarks.T
     weights[d] = -rate * _squares(landmarks)
-    np.matmul(augmented, weights.astype(rows.dtype), out=out)
+    _multiply(augmented, weights.astype(rows.dtype), out)
     return -rate * _squares(rows)
 
 
