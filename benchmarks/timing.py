@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+_PAUSE = 0.25
+
 
 @dataclass(frozen=True, eq=False)
 class Times:
@@ -59,6 +61,8 @@ def compare(formula, *times):
 
 
 def _seconds(job):
+    # The threads of BLAS spin for a while after a product, in the way of what follows.
+    time.sleep(_PAUSE)
     start = time.perf_counter()
     job()
     return time.perf_counter() - start

@@ -106,9 +106,14 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None
     """Weights as a float64 array (n,), None for all ones."""
     if sample_weight is None:
         return None
-    weights = check_array(
-        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
-    )
+    try:
+        weights = check_array(
+            sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+        )
+    except (TypeError, ValueError) as error:
+        if "sample_weight" in str(error):
+            raise
+        raise ValueError(f"sample_weight must be numbers: {error}") from error
     if weights.shape != (n_rows,):
         raise ValueError(
             f"sample_weight must have shape ({n_rows},), one weight per row, "

@@ -352,6 +352,7 @@ class TestInput:
             ([1.0] * 3, r"shape \(100,\)"),
             ([0.0] * 100, "zero for every row"),
             ([np.nan] * 100, "sample_weight contains NaN"),
+            (["heavy"] * 100, "sample_weight must be numbers.*heavy"),
         ],
     )
     def test_bad_weights(self, rows, weights, message):
@@ -372,6 +373,7 @@ class TestInput:
             ({"dtype": "int8"}, "'dtype' parameter of DMKDE"),
             ({"dtype": np.int64}, "'dtype' parameter of DMKDE"),
             ({"batch_size": 0}, "'batch_size' parameter of DMKDE"),
+            ({"random_state": "x"}, "'random_state' parameter of DMKDE"),
         ],
         ids=str,
     )

@@ -6,7 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from rhokit import DMKDE, FourierFeatures, LandmarkFeatures, MeanEmbeddingKDE
+from rhokit import (
+    DMKDE,
+    FourierFeatures,
+    LandmarkFeatures,
+    MeanEmbeddingKDE,
+    QuadratureFeatures,
+)
 
 MODELS = {
     "fourier": DMKDE(gamma=0.7, feature_map="fourier", n_components=24, random_state=0),
@@ -162,6 +168,16 @@ def test_a_stream_that_leaves_the_grid_is_refused():
     with pytest.raises(ValueError, match=r"outside the box.*column 0 is"):
         model.partial_fit([[50.0, 0.0]])
     assert model.state_.weight[0] == 50
+
+
+def test_rows_outside_given_bounds_are_refused_from_the_start():
+    grid = QuadratureFeatures(bounds=[[-1, -1], [1, 1]], tol=1e-2)
+    rows = rows_of(0, 50)
+    with pytest.raises(ValueError, match="outside the box"):
+        DMKDE(gamma=1.0, feature_map=grid).fit(rows)
+    inside = (np.abs(rows) <= 1).all(axis=1)
+    model = DMKDE(gamma=1.0, feature_map=grid).fit(rows, sample_weight=inside)
+    assert model.state_.weight[0] == inside.sum()
 
 
 def test_a_stream_does_not_start_with_a_grid():

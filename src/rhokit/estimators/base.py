@@ -69,6 +69,7 @@ class StateEstimator(BaseEstimator, ABC):
         "scale": [StrOptions({"auto", *SCALE_RULES}), "array-like", None],
         "batch_size": [Interval(Integral, 1, None, closed="left"), None],
         "dtype": [StrOptions({"float32", "float64"}), type, np.dtype, None],
+        "random_state": ["random_state", np.random.Generator],
     }
 
     # ---- learning ---------------------------------------------------------------
@@ -91,7 +92,7 @@ class StateEstimator(BaseEstimator, ABC):
         self._forget()
         rows, weights = self._check(X, sample_weight, reset=True)
         self._plan(rows, weights, bounded=True)
-        self._set_state(self._sum(rows, weights))
+        self._add(rows, weights)
 
     @all_or_nothing
     def partial_fit(self, X, y=None, sample_weight=None):
@@ -114,9 +115,7 @@ class StateEstimator(BaseEstimator, ABC):
         rows, weights = self._check(X, sample_weight, reset=first)
         if first:
             self._plan(rows, weights, bounded=False)
-        else:
-            self.feature_map_.refuse_outsiders(self._apply_scaling(rows))
-        self._set_state(self._sum(rows, weights) + (self.state_ or 0))
+        self._add(rows, weights)
 
     @all_or_nothing
     def prepare(self, X, y=None, sample_weight=None):
@@ -189,7 +188,7 @@ class StateEstimator(BaseEstimator, ABC):
         """
         self._require_rows()
         rows, weights = self._check(X, sample_weight, reset=False)
-        self.feature_map_.refuse_outsiders(self._apply_scaling(rows))
+        self._refuse_outsiders(rows, weights)
         self._set_state(self.state_ - self._sum(rows, weights))
 
     # ---- what a subclass says ----------------------------------------------------
@@ -248,6 +247,17 @@ class StateEstimator(BaseEstimator, ABC):
             self.feature_map_ = chooser(None)
         self._plan_sampling(scaled, weights, rng)
         self._set_state(None)
+
+    def _add(self, rows, weights):
+        """Add checked rows to the state."""
+        self._refuse_outsiders(rows, weights)
+        self._set_state(self._sum(rows, weights) + (self.state_ or 0))
+
+    def _refuse_outsiders(self, rows, weights):
+        if not self.feature_map_.has_outsiders:
+            return
+        seen = rows if weights is None else rows[weights > 0]
+        self.feature_map_.refuse_outsiders(self._apply_scaling(seen))
 
     def _plan_sampling(self, scaled, weights, rng):
         """Hook: keep what drawing rows will need."""

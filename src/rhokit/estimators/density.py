@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from rhokit.core import DensityMatrix, leave_one_out
 from rhokit.estimators.base import StateEstimator
 from rhokit.estimators.sampler import Proposal, draw_rows
-from rhokit.fast import GramSum, Measurement, blas_threads, small_algebra
+from rhokit.fast import GramSum, Measurement, small_algebra
 from rhokit.validation import (
     Interval,
     RealNotInt,
@@ -129,7 +129,8 @@ class DensityEstimator(DensityMixin, StateEstimator):
 
     def _plan_sampling(self, scaled, weights, rng):
         if self.gamma_ is not None:
-            self._proposal = Proposal.from_rows(scaled, weights, self.gamma_, rng)
+            with small_algebra(scaled.shape[1]):
+                self._proposal = Proposal.from_rows(scaled, weights, self.gamma_, rng)
 
     def _without_own(self, rows, logs):
         states = self.feature_map_.transform(self._apply_scaling(rows))
@@ -260,14 +261,16 @@ class DMKDE(DensityEstimator):
     def _sum(self, rows, weights):
         feature_map = self.feature_map_
         dtype = feature_map.column_dtype_
-        sums = [GramSum(feature_map.n_columns_, dtype) for _ in range(blas_threads())]
+        sums = {}
         roots = None if weights is None else np.sqrt(weights).astype(feature_map.dtype_)
 
         def use(worker, columns, log_scale):
+            if worker not in sums:
+                sums[worker] = GramSum(feature_map.n_columns_, dtype)
             sums[worker].add(columns)
 
         self._for_blocks(rows, use, row_scale=roots)
-        total = sum(part.total() for part in sums)
+        total = sum(sums[worker].total() for worker in sorted(sums))
         weight = len(rows) if weights is None else weights.sum()
         return DensityMatrix(total[None], np.array([float(weight)]))
 

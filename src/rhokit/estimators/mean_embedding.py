@@ -4,7 +4,6 @@ import numpy as np
 
 from rhokit.core import FeatureMean
 from rhokit.estimators.density import DensityEstimator
-from rhokit.fast import blas_threads
 
 
 class MeanEmbeddingKDE(DensityEstimator):
@@ -77,16 +76,17 @@ class MeanEmbeddingKDE(DensityEstimator):
     def _sum(self, rows, weights):
         feature_map = self.feature_map_
         wide = np.result_type(feature_map.column_dtype_, np.float64)
-        sums = np.zeros((blas_threads(), feature_map.n_columns_), wide)
+        sums = {}
         scale = None if weights is None else weights.astype(feature_map.dtype_)
 
         def use(worker, columns, log_scale):
             ones = np.ones(len(columns), columns.dtype)
-            sums[worker] += ones @ columns
+            sums[worker] = sums.get(worker, 0) + (ones @ columns).astype(wide)
 
         self._for_blocks(rows, use, row_scale=scale)
         weight = len(rows) if weights is None else weights.sum()
-        return FeatureMean(sums.sum(axis=0)[None], np.array([float(weight)]))
+        total = sum(sums[worker] for worker in sorted(sums))
+        return FeatureMean(total[None], np.array([float(weight)]))
 
     def _prepare_measurement(self):
         mean = self.state_.normalized()[0].conj()

@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 # enough that no n×D array is ever whole in memory.
 _BLOCK_NUMBERS = 2**20
 # Decompositions of larger matrices gain from several threads.
-_SMALL_DIM = 512
+_SMALL_DIM = 1024
 
 
 def block_rows(dim: int, batch_size: int | None = None) -> int:
@@ -87,9 +87,10 @@ _LIMIT = _SharedLimit()
 def small_algebra(dim: int) -> Iterator[None]:
     """One thread for decompositions and clusterings of small matrices.
 
-    They call BLAS and OpenMP many times for little work each. Threads gain nothing
-    there, and where another process has the core, each call waits for it: up to a
-    hundred times slower.
+    They call BLAS and OpenMP many times for little work each. Threads gain little
+    there; where another process has the core, each call waits for it, up to a hundred
+    times longer; and when all is done, BLAS's threads go on spinning for a tenth of a
+    second, in the way of the workers of :func:`map_blocks`.
     """
     if dim > _SMALL_DIM:
         yield

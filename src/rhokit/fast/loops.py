@@ -146,7 +146,7 @@ def _sine_of_turns(s: Any) -> Any:
 
 
 def _power_of_two(e: Any) -> Any:
-    """``2**e`` for ``e ≤ 0``; exactly 0 where half the smallest normal is not reached."""
+    """``2**e`` for ``e ≤ 0``; 0 below about the smallest normal number."""
 
 
 _SINES = {types.float32: _sine_32(), types.float64: _sine_64()}

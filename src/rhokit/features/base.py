@@ -57,6 +57,8 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     _parameter_table: ClassVar[Mapping[str, Any]] = {}
     numeric_rows: ClassVar[bool] = True
     """Whether rows must be numbers."""
+    has_outsiders: ClassVar[bool] = False
+    """Whether there are rows that the map sends to zero and a state must not take."""
 
     n_columns_: int
     n_components_: int

@@ -39,6 +39,7 @@ class OneHotFeatures(FeatureMap):
            [0., 0.]])
     """
 
+    has_outsiders = True
     numeric_rows = False
 
     categories_: list[tuple[Any, ...]]

@@ -64,6 +64,7 @@ class QuadratureFeatures(CosineFeatures):
     True
     """
 
+    has_outsiders = True
     _parameter_table: ClassVar[Mapping[str, Any]] = {
         "gamma": [Interval(Real, 0, None, closed="neither")],
         "tol": [Interval(Real, 0, 1, closed="neither")],
