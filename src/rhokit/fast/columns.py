@@ -3,6 +3,7 @@
 Each function writes into the product's own memory.
 """
 
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,9 @@ from rhokit.fast.numba_loops import loops_for
 
 Floats = NDArray[np.floating[Any]]
 
-# Products over fewer columns than this are faster in a loop than in BLAS.
-_SHORT = 12
+# Products over at most so many columns are faster in a loop than in BLAS, which
+# spends more on arranging them than on computing them.
+_SHORT = 4
 _LOG2_E = float(np.log2(np.e))
 _LN_2 = float(np.log(2.0))
 # Coordinates beyond this have squares beyond float64; their columns are taken here.
@@ -55,9 +57,35 @@ def cosine_columns(
         out = np.empty((n, dim), dtype=amplitudes.dtype)
     if row_scale is None:
         row_scale = np.ones(n, dtype=out.dtype)
+    short = _short_loops(rows, frequencies, out)
+    if short is not None:
+        loops, left, right = short
+        loops.short_cosine_rows(
+            left, right, phases, amplitudes, row_scale, normalize, out
+        )
+        return out
     _project(rows, frequencies, out)
     _cosine_rows(out, phases, amplitudes, normalize, row_scale)
     return out
+
+
+def _short_loops(
+    left: Floats, right: Floats | HadamardFrequencies, out: Floats
+) -> tuple[ModuleType, Floats, Floats] | None:
+    """The compiled loops, and both sides padded, if they beat BLAS at ``left @ right``.
+
+    They do for few columns on the left, and work on exactly four.
+    """
+    missing = _SHORT - left.shape[1]
+    if missing < 0 or left.dtype != out.dtype or not out.flags.c_contiguous:
+        return None
+    if not isinstance(right, np.ndarray) or right.shape[1] != out.shape[1]:
+        return None
+    loops = loops_for(out.size)
+    if loops is None:
+        return None
+    left = np.pad(left, ((0, 0), (0, missing)))
+    return loops, left, np.pad(right, ((0, missing), (0, 0)))
 
 
 def _project(
@@ -66,7 +94,7 @@ def _project(
     """Projections in turns, repeated over the width of ``out``."""
     width = frequencies.shape[1]
     if rows.dtype == out.dtype and isinstance(frequencies, np.ndarray):
-        _multiply(rows, frequencies, out[:, :width])
+        np.matmul(rows, frequencies, out=out[:, :width])
     else:
         turns = rows @ frequencies
         out[:, :width] = turns - np.rint(turns)
@@ -76,11 +104,11 @@ def _project(
 
 def _multiply(left: Floats, right: Floats, out: Floats) -> None:
     """``left @ right``, by the faster of BLAS and a loop."""
-    short = left.shape[1] <= _SHORT and out.flags.c_contiguous
-    loops = loops_for(out.size) if short else None
-    if loops is None:
+    short = _short_loops(left, right, out)
+    if short is None:
         np.matmul(left, right, out=out)
     else:
+        loops, left, right = short
         loops.short_product(left, right, out)
 
 

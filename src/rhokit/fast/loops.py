@@ -38,6 +38,9 @@ def _compiled(function: Callable[..., None]) -> Any:
         return numba.njit(function, **_OPTIONS)
 
 
+_inline = numba.njit(**_OPTIONS)
+
+
 @intrinsic
 def _two_to_the(typingctx: Any, k: Any) -> Any:  # pragma: no cover (compiled)
     """``2**k`` of a whole number k held as a float, written into its exponent bits."""
@@ -163,28 +166,47 @@ def _choose_power(e: Any) -> Callable[[Any], Any]:
     return _POWERS[e]
 
 
+@_inline
+def _short_row(left: Any, right: Any, out: Any, i: Any) -> None:
+    """Row i of ``left @ right``, with four columns on the left."""
+    x0, x1, x2, x3 = left[i, 0], left[i, 1], left[i, 2], left[i, 3]
+    for j in range(right.shape[1]):
+        out[i, j] = (x0 * right[0, j] + x1 * right[1, j]) + (
+            x2 * right[2, j] + x3 * right[3, j]
+        )
+
+
+@_inline
+def _cosine_row(
+    turns: Any, phases: Any, amplitudes: Any, scale: Any, normalize: Any, i: Any
+) -> None:
+    """Row i of turns becomes ``a_j cos(2π(t_ij + b_j))``, times a scale."""
+    real = turns.dtype.type
+    quarter, zero, one = real(0.25), real(0), real(1)
+    dim = turns.shape[1]
+    squares = zero
+    for j in range(dim):
+        t = turns[i, j] + phases[j]
+        t -= np.rint(t)
+        value = amplitudes[j] * _sine_of_turns(quarter - abs(t))  # cos(2πt)
+        turns[i, j] = value
+        squares += value * value
+    if normalize and squares > zero:
+        scale /= np.sqrt(squares)
+    if scale != one:
+        for j in range(dim):
+            turns[i, j] *= scale
+
+
+# The loops that are called. Thin products are done row by row, while the row is in the
+# first cache: BLAS spends more on arranging them than on computing them.
+
+
 @_compiled
 def short_product(left: Any, right: Any, out: Any) -> None:
-    """``left @ right`` for few columns on the left, four at a time.
-
-    BLAS spends more on arranging so thin a product than on computing it.
-    """
-    zero = out.dtype.type(0)
-    n, k = left.shape
-    m = right.shape[1]
-    for i in range(n):
-        for j in range(m):
-            out[i, j] = zero
-        for a in range(0, k - 3, 4):
-            x0, x1, x2, x3 = left[i, a], left[i, a + 1], left[i, a + 2], left[i, a + 3]
-            for j in range(m):
-                out[i, j] += (x0 * right[a, j] + x1 * right[a + 1, j]) + (
-                    x2 * right[a + 2, j] + x3 * right[a + 3, j]
-                )
-        for a in range(k - k % 4, k):
-            x = left[i, a]
-            for j in range(m):
-                out[i, j] += x * right[a, j]
+    """``left @ right`` for four columns on the left."""
+    for i in range(len(out)):
+        _short_row(left, right, out, i)
 
 
 @_compiled
@@ -192,23 +214,24 @@ def cosine_rows(
     turns: Any, phases: Any, amplitudes: Any, row_scale: Any, normalize: Any
 ) -> None:
     """In place: turns (n, D) become ``a_j cos(2π(t_ij + b_j))``, times a row scale."""
-    real = turns.dtype.type
-    quarter, zero, one = real(0.25), real(0), real(1)
-    n, dim = turns.shape
-    for i in range(n):
-        squares = zero
-        for j in range(dim):
-            t = turns[i, j] + phases[j]
-            t -= np.rint(t)
-            value = amplitudes[j] * _sine_of_turns(quarter - abs(t))  # cos(2πt)
-            turns[i, j] = value
-            squares += value * value
-        scale = row_scale[i]
-        if normalize and squares > zero:
-            scale /= np.sqrt(squares)
-        if scale != one:
-            for j in range(dim):
-                turns[i, j] *= scale
+    for i in range(len(turns)):
+        _cosine_row(turns, phases, amplitudes, row_scale[i], normalize, i)
+
+
+@_compiled
+def short_cosine_rows(
+    left: Any,
+    right: Any,
+    phases: Any,
+    amplitudes: Any,
+    row_scale: Any,
+    normalize: Any,
+    out: Any,
+) -> None:
+    """:func:`cosine_rows` of the turns that :func:`short_product` gives."""
+    for i in range(len(out)):
+        _short_row(left, right, out, i)
+        _cosine_row(out, phases, amplitudes, row_scale[i], normalize, i)
 
 
 @_compiled
