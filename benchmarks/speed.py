@@ -21,7 +21,8 @@ def run(repeats, seed=0):
     """All results of the section, on one core and on all of them."""
     for threads in sorted({1, n_cores()}):
         with threadpool_limits(threads):
-            yield from share_of_peak(threads, repeats, seed=seed)
+            yield from share_of_peak(threads, repeats, d=4, seed=seed)
+            yield from share_of_peak(threads, repeats, d=10, seed=seed)
             yield from low_rank(threads, repeats, seed=seed)
             if threads == 1:
                 yield from element_loops(repeats)
@@ -90,7 +91,8 @@ def share_of_peak(
         share(2 * n_queries * dim**2), times["predict"], times["product"]
     )
     yield Result(
-        f"predict, Fourier, D = {dim:,}, full rank, {n_queries:,} rows, float32",
+        f"predict, Fourier, D = {dim:,}, d = {d}, full rank, "
+        f"{n_queries:,} rows, float32",
         "times a product at the peak (2·N·D² flops)",
         value,
         Goal(at_least=1.4),
