@@ -248,7 +248,7 @@ def tell_photograph(output):
     result = compare(train, held_out, "the photograph")
     ratio = result.exact_timing.score / result.timing.score
     show(*describe(result.model), "", *table(result))
-    show(f"DMKDE scores {ratio:.2g} times as fast; more rows would not slow it down.")
+    show(f"DMKDE scores {ratio:.0f} times as fast; more rows would not slow it down.")
     save(draw_photograph, output / "photograph.png", result, photo)
 
 

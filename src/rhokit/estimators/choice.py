@@ -50,22 +50,18 @@ class MapChooser:
         self.n_components = n_components
         self.seed = seed
         self.bounded = bounded
-        self._landmarks = None
+        self._fitted = {}
 
     def __call__(self, gamma):
-        """A map fitted to the rows for this γ."""
+        """A map fitted to the rows for this γ; what γ does not touch is kept."""
         kind = self.kind(gamma)
-        if kind == "landmarks":
-            return self._over_landmarks(gamma)
-        if kind == "quadrature":
-            feature_map = QuadratureFeatures(gamma=gamma)
-        elif kind == "fourier":
-            feature_map = FourierFeatures(
-                gamma=gamma, n_components=self.n_components, random_state=self.seed
-            )
-        else:
-            feature_map = self._given(gamma)
-        return feature_map.fit(self.rows, sample_weight=self.weights)
+        known = self._fitted.get(kind)
+        if known is None:
+            known = self._make(kind, gamma).fit(self.rows, sample_weight=self.weights)
+            self._fitted[kind] = known
+        elif known.gamma != gamma:
+            return known.with_gamma(gamma, self.rows, self.weights)
+        return known
 
     def kind(self, gamma):
         """Name of the map that would be made, or the instance that was given."""
@@ -79,14 +75,19 @@ class MapChooser:
                 return "quadrature"
         return "landmarks"
 
-    def _over_landmarks(self, gamma):
-        if self._landmarks is None:
-            self._landmarks = LandmarkFeatures(
-                gamma=gamma, n_components=self.n_components, random_state=self.seed
-            ).fit(self.rows, sample_weight=self.weights)
-        if self._landmarks.gamma == gamma:
-            return self._landmarks
-        return self._landmarks.with_gamma(gamma, self.rows, self.weights)
+    def _make(self, kind, gamma):
+        common = {
+            "gamma": gamma,
+            "n_components": self.n_components,
+            "random_state": self.seed,
+        }
+        if kind == "landmarks":
+            return LandmarkFeatures(**common)
+        if kind == "fourier":
+            return FourierFeatures(**common)
+        if kind == "quadrature":
+            return QuadratureFeatures(gamma=gamma)
+        return self._given(gamma)
 
     def _given(self, gamma):
         feature_map = clone(self.wanted)
