@@ -257,7 +257,7 @@ def mean_kernel(rows, gamma, n=2_000):
 
 
 def over_rows(
-    threads, repeats, few=100_000, many=1_000_000, fewest=10_000, dim=512, d=10, seed=0
+    threads, repeats, few=100_000, many=1_000_000, fewest=10_000, dim=1024, d=10, seed=0
 ):
     """Fit time over the number of rows, and prediction time, which has none of it."""
     rows = uniform_rows(many, d, seed)
@@ -287,7 +287,7 @@ def over_rows(
             "small": lambda: small.score_samples(queries),
             "large": lambda: large.score_samples(queries),
         },
-        4 * repeats,
+        2 * repeats,
     )
     value, best = compare(lambda a, b: a / b, *_pick(times, "large", "small"))
     yield Result(

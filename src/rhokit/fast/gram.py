@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 # Single precision sums are moved to double precision after this many rows.
 _FLUSH_ROWS = 8192
+_STRIP = 128
 _ROW_MAJOR, _UPPER, _TRANSPOSED = 101, 121, 112  # of the C interface to BLAS
 
 
@@ -56,10 +57,14 @@ class GramSum:
         return upper + upper.conj().T + np.diag(self._wide.diagonal().real)
 
     def _flush(self) -> None:
+        """Move the narrow sums on; only strips that hold the upper triangle."""
         self._pending = 0
-        if self._narrow is not self._wide:
-            self._wide += self._narrow
-            self._narrow[:] = 0
+        if self._narrow is self._wide:
+            return
+        for start in range(0, len(self._wide), _STRIP):
+            strip = np.s_[start : start + _STRIP, start:]
+            self._wide[strip] += self._narrow[strip]
+            self._narrow[strip] = 0
 
 
 def _add_outer_products(total: NDArray[Any], rows: NDArray[Any]) -> None:
