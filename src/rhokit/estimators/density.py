@@ -30,8 +30,10 @@ class DensityEstimator(DensityMixin, StateEstimator):
         ----------
         X : array-like of shape (n, d)
         leave_one_out : bool, default=False
-            For rows that the model was fitted to: take each one's own contribution
-            out, in closed form.
+            For rows that the model was fitted to, with weight one: take each one's own
+            contribution out, in closed form. What is left cannot be told from zero
+            below about 1e-15 of that contribution (1e-6 in float32), so rows far from
+            all others get too high a value, or ``-inf``.
 
         Returns
         -------
