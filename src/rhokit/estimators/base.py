@@ -89,10 +89,7 @@ class StateEstimator(BaseEstimator, ABC):
         -------
         self
         """
-        self._forget()
-        rows, weights = self._check(X, sample_weight, reset=True)
-        self._plan(rows, weights, bounded=True)
-        self._add(rows, weights)
+        self._start(X, y, sample_weight, bounded=True, add=True)
 
     @all_or_nothing
     def partial_fit(self, X, y=None, sample_weight=None):
@@ -111,11 +108,10 @@ class StateEstimator(BaseEstimator, ABC):
         -------
         self
         """
-        first = not self._is_prepared()
-        rows, weights = self._check(X, sample_weight, reset=first)
-        if first:
-            self._plan(rows, weights, bounded=False)
-        self._add(rows, weights)
+        if self._is_prepared():
+            self._add(*self._check(X, y, sample_weight, reset=False))
+        else:
+            self._start(X, y, sample_weight, bounded=False, add=True)
 
     @all_or_nothing
     def prepare(self, X, y=None, sample_weight=None):
@@ -134,9 +130,7 @@ class StateEstimator(BaseEstimator, ABC):
         -------
         self
         """
-        self._forget()
-        rows, weights = self._check(X, sample_weight, reset=True)
-        self._plan(rows, weights, bounded=False)
+        self._start(X, y, sample_weight, bounded=False, add=False)
 
     def blank(self):
         """A copy with the same scaling, γ and map that holds no rows.
@@ -187,30 +181,44 @@ class StateEstimator(BaseEstimator, ABC):
         self
         """
         self._require_rows()
-        rows, weights = self._check(X, sample_weight, reset=False)
+        rows, weights, target = self._check(X, y, sample_weight, reset=False)
         self._refuse_outsiders(rows, weights)
-        self._set_state(self.state_ - self._sum(rows, weights))
+        self._set_state(self.state_ - self._sum(rows, weights, target))
 
     # ---- what a subclass says ----------------------------------------------------
 
     @abstractmethod
-    def _sum(self, rows, weights):
+    def _sum(self, rows, weights, target):
         """The state of checked rows in the user's units."""
 
     @abstractmethod
     def _prepare_measurement(self):
-        """A function from columns (n, m) to measured values (n,)."""
+        """A function from columns (n, m) to measured values (n, K)."""
+
+    def _check_target(self, y, rows, weights, *, reset):
+        """What a supervised model learns for each row; None where there is nothing."""
+        return None
 
     # ---- shared work -------------------------------------------------------------
 
-    def _check(self, X, sample_weight, *, reset):
-        """Parameters, rows and weights, checked."""
+    def _start(self, X, y, sample_weight, *, bounded, add):
+        """Forget everything, choose from these rows, and perhaps add them."""
+        self._forget()
+        rows, weights, target = self._check(X, y, sample_weight, reset=True)
+        self._plan(rows, weights, target, bounded=bounded)
+        self._set_state(None)
+        if add:
+            self._add(rows, weights, target)
+
+    def _check(self, X, y, sample_weight, *, reset):
+        """Parameters, rows, weights and targets, checked."""
         check_parameters(self, self._parameter_table)
         check_map(self.feature_map)
         rows = check_rows(
             self, X, reset=reset, dtype=self._row_dtype(), numeric=self._numeric_rows()
         )
-        return rows, check_weights(sample_weight, len(rows))
+        weights = check_weights(sample_weight, len(rows))
+        return rows, weights, self._check_target(y, rows, weights, reset=reset)
 
     def _row_dtype(self):
         if hasattr(self, "feature_map_"):
@@ -230,8 +238,8 @@ class StateEstimator(BaseEstimator, ABC):
             self.feature_map.numeric_rows
         )
 
-    def _plan(self, rows, weights, *, bounded):
-        """Choose scaling, γ and map, once; the state stays empty."""
+    def _plan(self, rows, weights, target, *, bounded):
+        """Choose scaling, γ and map, once."""
         seed = int(generator(self.random_state).integers(2**31 - 1))
         self.scaling_ = Scaling.from_rows(self._scale_rule(), rows, weights)
         scaled = self.scaling_.apply(rows) if self._numeric_rows() else rows
@@ -246,12 +254,11 @@ class StateEstimator(BaseEstimator, ABC):
             self.gamma_ = None
             self.feature_map_ = chooser(None)
         self._plan_sampling(scaled, weights, rng)
-        self._set_state(None)
 
-    def _add(self, rows, weights):
+    def _add(self, rows, weights, target):
         """Add checked rows to the state."""
         self._refuse_outsiders(rows, weights)
-        self._set_state(self._sum(rows, weights) + (self.state_ or 0))
+        self._set_state(self._sum(rows, weights, target) + (self.state_ or 0))
 
     def _refuse_outsiders(self, rows, weights):
         if not self.feature_map_.has_outsiders:
@@ -277,12 +284,15 @@ class StateEstimator(BaseEstimator, ABC):
             return None
         raise ValueError("The 'scale' parameter must be None for categories.")
 
-    def _for_blocks(self, rows, use, *, relative=False, row_scale=None, stretch=1):
-        """Call ``use(worker, columns, log_scale)`` block by block, over threads.
+    def _for_blocks(
+        self, rows, use, *, relative=False, row_scale=None, order=None, stretch=1
+    ):
+        """Call ``use(worker, which, columns, log_scale)`` block by block, over threads.
 
+        ``which`` indexes the rows of the block; with ``order``, they are taken in it.
         The columns are in memory that the worker uses again for its next block.
         """
-        feature_map = self.feature_map_
+        feature_map = self._measured_map() if relative else self.feature_map_
         size = stretch * block_rows(feature_map.n_columns_, self.batch_size)
         buffers = {}
 
@@ -290,16 +300,21 @@ class StateEstimator(BaseEstimator, ABC):
             if worker not in buffers:
                 shape = (min(size, len(rows)), feature_map.n_columns_)
                 buffers[worker] = np.empty(shape, feature_map.column_dtype_)
-            part = self._apply_scaling(rows[block])
+            which = block if order is None else order[block]
+            part = self._apply_scaling(rows[which])
             columns, log_scale = feature_map.columns(
                 part,
                 relative=relative,
-                row_scale=None if row_scale is None else row_scale[block],
+                row_scale=None if row_scale is None else row_scale[which],
                 out=buffers[worker][: len(part)],
             )
-            return use(worker, columns, log_scale)
+            return use(worker, which, columns, log_scale)
 
         return map_blocks(work, len(rows), size)
+
+    def _measured_map(self):
+        """The map of the rows that are asked for."""
+        return self.feature_map_
 
     def _apply_scaling(self, rows):
         return self.scaling_.apply(rows) if self.feature_map_.numeric_rows else rows
@@ -319,12 +334,12 @@ class StateEstimator(BaseEstimator, ABC):
         )
 
     def _log_measured(self, rows):
-        """Measured values of checked rows as logarithms, shape (n,), float64."""
+        """Measured values of checked rows as logarithms, shape (n, K), float64."""
         measure = self._measurement()
 
-        def use(worker, columns, log_scale):
-            measured = measure(columns).astype(np.float64)[:, None]
-            return log_measured(measured, log_scale, self._power)[:, 0]
+        def use(worker, which, columns, log_scale):
+            measured = measure(columns).astype(np.float64)
+            return log_measured(measured, log_scale, self._power)
 
         return np.concatenate(self._for_blocks(rows, use, relative=True, stretch=2))
 

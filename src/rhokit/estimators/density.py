@@ -1,23 +1,15 @@
 """DMKDE: density estimation with a density matrix."""
 
-from numbers import Integral
-from typing import ClassVar
-
 import numpy as np
 from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
-from rhokit.core import DensityMatrix, leave_one_out
+from rhokit.core import leave_one_out
 from rhokit.estimators.base import StateEstimator
+from rhokit.estimators.matrix_state import MatrixState
 from rhokit.estimators.sampler import Proposal, draw_rows
-from rhokit.fast import GramSum, Measurement, small_algebra
-from rhokit.validation import (
-    Interval,
-    RealNotInt,
-    StrOptions,
-    check_weights,
-    generator,
-)
+from rhokit.fast import small_algebra
+from rhokit.validation import check_weights, generator
 
 
 class DensityEstimator(DensityMixin, StateEstimator):
@@ -42,7 +34,7 @@ class DensityEstimator(DensityMixin, StateEstimator):
         """
         self._require_rows()
         rows = self._checked(X)
-        logs = self._log_measured(rows)
+        logs = self._log_measured(rows)[:, 0]
         if leave_one_out:
             logs = self._without_own(rows, logs)
         return logs + self._log_norm()
@@ -91,7 +83,7 @@ class DensityEstimator(DensityMixin, StateEstimator):
         atoms = self.feature_map_.atoms()
         if atoms is not None:
             values = np.asarray(atoms, dtype=object)
-            chances = np.exp(self._log_measured(values))
+            chances = np.exp(self._log_measured(values)[:, 0])
             return values[rng.choice(len(values), n_samples, p=chances / chances.sum())]
         if self.gamma_ is None:
             raise ValueError(
@@ -102,7 +94,7 @@ class DensityEstimator(DensityMixin, StateEstimator):
 
         def log_density(scaled):
             rows = self.scaling_.invert(scaled).astype(self.feature_map_.dtype_)
-            logs = self._log_measured(rows)
+            logs = self._log_measured(rows)[:, 0]
             if np.isinf(floor):
                 return logs
             above = logs > floor
@@ -143,7 +135,7 @@ class DensityEstimator(DensityMixin, StateEstimator):
             return np.log(rest)
 
 
-class DMKDE(DensityEstimator):
+class DMKDE(MatrixState, DensityEstimator):
     r"""Kernel density estimation with a density matrix (DMKDE).
 
     The data are summed up in one matrix of fixed size, in one pass,
@@ -242,45 +234,8 @@ class DMKDE(DensityEstimator):
         self.dtype = dtype
         self.random_state = random_state
 
-    _parameter_table: ClassVar = StateEstimator._parameter_table | {
-        "rank": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(RealNotInt, 0, 1, closed="right"),
-            StrOptions({"elbow"}),
-            None,
-        ],
-    }
-
-    @property
-    def density_matrix_(self):
-        """ρ in the basis of the map's states, as a :class:`DensityMatrix`."""
-        self._require_rows()
-        whitening = self.feature_map_.whitening_
-        if whitening is None:
-            return self.state_
-        return self.state_.change_basis(whitening.astype(np.float64))
-
-    def _sum(self, rows, weights):
-        feature_map = self.feature_map_
-        dtype = feature_map.column_dtype_
-        sums = {}
-        roots = None if weights is None else np.sqrt(weights).astype(feature_map.dtype_)
-
-        def use(worker, columns, log_scale):
-            if worker not in sums:
-                sums[worker] = GramSum(feature_map.n_columns_, dtype)
-            sums[worker].add(columns)
-
-        self._for_blocks(rows, use, row_scale=roots)
-        total = sum(sums[worker].total() for worker in sorted(sums))
-        weight = len(rows) if weights is None else weights.sum()
-        return DensityMatrix(total[None], np.array([float(weight)]))
+    def _sum(self, rows, weights, target):
+        return self._sum_outcomes(rows, weights)
 
     def _prepare_measurement(self):
-        whitening = self.feature_map_.whitening_
-        with small_algebra(self.feature_map_.n_columns_):
-            factor = self.density_matrix_.factorize(self.rank)
-            if whitening is not None:
-                factor = factor.fold(whitening.astype(np.float64))
-            measurement = Measurement(factor.factor, self.feature_map_.column_dtype_)
-        return lambda columns: measurement.born(columns)[:, 0]
+        return self._measure_outcomes(self.rank).born

@@ -68,18 +68,19 @@ class MeanEmbeddingKDE(DensityEstimator):
         self._require_rows()
         measure = self._measurement()
         blocks = self._for_blocks(
-            self._checked(X), lambda worker, columns, log_scale: measure(columns)
+            self._checked(X),
+            lambda worker, which, columns, log_scale: measure(columns)[:, 0],
         )
         with np.errstate(over="ignore", under="ignore"):
             return np.concatenate(blocks).astype(np.float64) * np.exp(self._log_norm())
 
-    def _sum(self, rows, weights):
+    def _sum(self, rows, weights, target):
         feature_map = self.feature_map_
         wide = np.result_type(feature_map.column_dtype_, np.float64)
         sums = {}
         scale = None if weights is None else weights.astype(feature_map.dtype_)
 
-        def use(worker, columns, log_scale):
+        def use(worker, which, columns, log_scale):
             ones = np.ones(len(columns), columns.dtype)
             sums[worker] = sums.get(worker, 0) + (ones @ columns).astype(wide)
 
@@ -95,4 +96,4 @@ class MeanEmbeddingKDE(DensityEstimator):
             whitening = whitening.astype(np.float64)
             mean = whitening @ (whitening.T @ mean)
         weights = mean.astype(self.feature_map_.column_dtype_)
-        return lambda columns: (columns @ weights).real
+        return lambda columns: (columns @ weights).real[:, None]

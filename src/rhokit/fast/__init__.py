@@ -2,18 +2,20 @@
 
 from rhokit.fast.blocks import blas_threads, block_rows, map_blocks, small_algebra
 from rhokit.fast.columns import cosine_columns, gaussian_columns
-from rhokit.fast.gram import GramSum
+from rhokit.fast.gram import GramSum, OutcomeSums
 from rhokit.fast.hadamard import HadamardFrequencies
-from rhokit.fast.measure import Measurement
+from rhokit.fast.measure import Measurement, thin_factor
 
 __all__ = [
     "GramSum",
     "HadamardFrequencies",
     "Measurement",
+    "OutcomeSums",
     "blas_threads",
     "block_rows",
     "cosine_columns",
     "gaussian_columns",
     "map_blocks",
     "small_algebra",
+    "thin_factor",
 ]

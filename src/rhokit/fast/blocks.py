@@ -104,8 +104,8 @@ def map_blocks(
 ) -> list[Result]:
     """Call ``work(worker, block)`` for every block of rows; results in row order.
 
-    Worker ``w`` of ``W`` takes the blocks ``w, w + W, …`` in order, so that what it
-    adds up does not depend on who happened to be faster.
+    Each worker takes a run of neighbouring blocks, in order: what it adds up does not
+    depend on who happened to be faster, and rows that were sorted stay together.
     """
     starts = range(0, n_rows, rows_per_block)
     blocks = [slice(start, min(start + rows_per_block, n_rows)) for start in starts]
@@ -114,10 +114,9 @@ def map_blocks(
         return [work(0, block) for block in blocks]
 
     def share(worker: int) -> list[Result]:
-        return [work(worker, block) for block in blocks[worker::workers]]
+        first, last = (len(blocks) * w // workers for w in (worker, worker + 1))
+        return [work(worker, block) for block in blocks[first:last]]
 
-    results: list[Result | None] = [None] * len(blocks)
     with _LIMIT.hold(), ThreadPoolExecutor(workers) as pool:
-        for worker, part in enumerate(pool.map(share, range(workers))):
-            results[worker::workers] = part
-    return results  # type: ignore[return-value]
+        shares = pool.map(share, range(workers))
+        return [result for part in shares for result in part]

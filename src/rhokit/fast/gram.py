@@ -29,14 +29,14 @@ class GramSum:
     dtype : dtype
         Of the blocks; float32 blocks are summed in float32 for a few thousand rows
         and then moved on to float64.
+    wide : array of shape (dim, dim), optional
+        Memory for the sum, in double precision, to whose upper triangle it is added.
     """
 
-    def __init__(self, dim: int, dtype: Any) -> None:
-        dtype = np.dtype(dtype)
-        self._wide = np.zeros((dim, dim), np.result_type(dtype, np.float64))
-        self._narrow = (
-            self._wide if dtype == self._wide.dtype else np.zeros((dim, dim), dtype)
-        )
+    def __init__(self, dim: int, dtype: Any, wide: NDArray[Any] | None = None) -> None:
+        self._dtype = np.dtype(dtype)
+        self._wide = np.zeros((dim, dim), _wide_dtype(dtype)) if wide is None else wide
+        self._narrow: NDArray[Any] | None = None
         self._pending = 0
 
     def add(self, rows: NDArray[Any]) -> None:
@@ -45,26 +45,121 @@ class GramSum:
             raise ValueError(
                 f"rows must have shape (n, {len(self._wide)}), got {rows.shape}"
             )
+        if self._narrow is None:
+            same = self._dtype == self._wide.dtype
+            self._narrow = (
+                self._wide if same else np.zeros(self._wide.shape, self._dtype)
+            )
         _add_outer_products(self._narrow, rows)
         self._pending += len(rows)
         if self._pending >= _FLUSH_ROWS:
             self._flush()
 
+    def upper(self) -> NDArray[Any]:
+        """The sum's upper triangle, in the memory that it was summed in, (D, D)."""
+        self._flush()
+        self._narrow = None
+        return self._wide
+
     def total(self) -> NDArray[Any]:
         """The full Hermitian sum, shape (D, D)."""
-        self._flush()
-        upper = np.triu(self._wide, 1)
-        return upper + upper.conj().T + np.diag(self._wide.diagonal().real)
+        total = self.upper().copy()
+        mirror_triangle(total)
+        return total
 
     def _flush(self) -> None:
         """Move the narrow sums on; only strips that hold the upper triangle."""
         self._pending = 0
-        if self._narrow is self._wide:
+        if self._narrow is None or self._narrow is self._wide:
             return
         for start in range(0, len(self._wide), _STRIP):
             strip = np.s_[start : start + _STRIP, start:]
             self._wide[strip] += self._narrow[strip]
             self._narrow[strip] = 0
+
+
+class OutcomeSums:
+    """Sums ``Σ_i t_ik φ_i φ_i†`` for every outcome k, filled by several workers.
+
+    Made for rows that come sorted by outcome: each block then touches few outcomes,
+    costs as much as those few, and an outcome that a worker has left behind holds no
+    memory but its sum. Only where the shares of two workers meet is there a second
+    sum of the same outcome, added at the end, in a fixed order.
+
+    Parameters
+    ----------
+    n_outcomes, dim : int
+    dtype : dtype
+        Of the blocks.
+    """
+
+    def __init__(self, n_outcomes: int, dim: int, dtype: Any) -> None:
+        self._dtype = np.dtype(dtype)
+        self._total = np.zeros((n_outcomes, dim, dim), _wide_dtype(dtype))
+        self._sums: dict[int, dict[int, GramSum]] = {}
+
+    def add(
+        self, worker: int, rows: NDArray[Any], roots: NDArray[Any] | None = None
+    ) -> None:
+        """Add a block of rows (n, D).
+
+        Parameters
+        ----------
+        worker : int
+            Who adds; two workers may add at the same time.
+        rows : array of shape (n, D)
+        roots : array of shape (n, K), optional
+            Square roots of the outcome weights; without them all rows have the
+            outcome 0.
+        """
+        sums = self._sums.setdefault(worker, {})
+        if roots is None:
+            self._of(worker, 0).add(rows)
+            return
+        touched = np.flatnonzero(roots.any(axis=0)).tolist()
+        for outcome in touched:
+            own = np.flatnonzero(roots[:, outcome])
+            part = slice(own[0], own[-1] + 1)
+            scale = roots[part, outcome]
+            block = rows[part]
+            if not (scale == 1).all():
+                block = block * scale.astype(rows.real.dtype)[:, None]
+            self._of(worker, outcome).add(block)
+        for outcome in sums.keys() - set(touched):
+            sums[outcome].upper()
+
+    def total(self) -> NDArray[Any]:
+        """All sums, shape (K, D, D). To be called once, when every row is in."""
+        for worker in sorted(self._sums):
+            for outcome, gram in self._sums.pop(worker).items():
+                upper = gram.upper()
+                if worker:
+                    self._total[outcome] += upper
+        for matrix in self._total:
+            mirror_triangle(matrix)
+        return self._total
+
+    def _of(self, worker: int, outcome: int) -> GramSum:
+        sums = self._sums[worker]
+        if outcome not in sums:
+            # The first worker adds to the result itself, the others to their own.
+            wide = None if worker else self._total[outcome]
+            sums[outcome] = GramSum(self._total.shape[1], self._dtype, wide)
+        return sums[outcome]
+
+
+def mirror_triangle(matrix: NDArray[Any]) -> None:
+    """Make a matrix (D, D) Hermitian, in place, from its upper triangle."""
+    for start in range(0, len(matrix), _STRIP):
+        stop = start + _STRIP
+        corner = np.triu(matrix[start:stop, start:stop], 1)
+        diagonal = np.diag(matrix[start:stop, start:stop].diagonal().real)
+        matrix[start:stop, start:stop] = corner + corner.conj().T + diagonal
+        matrix[stop:, start:stop] = matrix[start:stop, stop:].conj().T
+
+
+def _wide_dtype(dtype: Any) -> np.dtype[Any]:
+    return np.result_type(dtype, np.float64)
 
 
 def _add_outer_products(total: NDArray[Any], rows: NDArray[Any]) -> None:

@@ -1,10 +1,13 @@
 """The Born rule at the speed of matrix multiplication."""
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import qr
+from scipy.linalg import lapack, qr
+
+from rhokit.core.spectrum import square_root_factor
 
 # A factor of more than this share of full rank is made triangular, which halves
 # the work; below it the plain product is cheaper already.
@@ -12,54 +15,134 @@ _TRIANGULAR_FROM = 0.6
 # Width of the steps in which a triangular factor is multiplied. Steps of gemm come
 # closer to the peak than trmm does.
 _STEP = 128
+# Thin factors of several outcomes share one product of at most this many columns.
+_PANEL = 512
 
 
 class Measurement:
-    r"""Measures columns with a factored state: :math:`\|A_k c\|^2`.
+    r"""Measures columns with factored states: :math:`\|A_k c\|^2`.
 
     Twin of :meth:`rhokit.core.LowRankDensityMatrix.born`. A factor close to full
     rank is replaced by the triangle of its QR decomposition, which measures the same
-    with half the multiplications.
+    with half the multiplications; thin factors of several outcomes are multiplied
+    together.
 
     Parameters
     ----------
-    factor : array of shape (K, r, D)
+    factors : arrays of shape (r_k, D), one per outcome
+        Taken one after the other, so that they need not all be in memory.
     dtype : dtype
         Of the columns that will be measured.
     """
 
-    def __init__(self, factor: NDArray[Any], dtype: Any) -> None:
-        rank, dim = factor.shape[1:]
-        self.triangular = rank > _TRIANGULAR_FROM * dim
-        if self.triangular:
-            factor = np.stack([_upper_triangle(matrix) for matrix in factor])
-        self._dtype = np.dtype(dtype)
-        self._steps = [_steps(m.T.astype(dtype), self.triangular) for m in factor]
+    def __init__(self, factors: Iterable[NDArray[Any]], dtype: Any) -> None:
+        self._parts = list(_parts(factors, np.dtype(dtype)))
+        self._n_outcomes = sum(part.n_outcomes for part in self._parts)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the factors take."""
+        return sum(part.nbytes for part in self._parts)
 
     def born(self, columns: NDArray[Any]) -> NDArray[Any]:
         """Measured values of columns (n, D), shape (n, K)."""
-        measured = np.zeros((len(self._steps), len(columns)), columns.real.dtype)
-        for squares, steps in zip(measured, self._steps, strict=True):
-            scratch = np.empty((len(columns), steps[0][1].shape[1]), self._dtype)
-            for start, weights in steps:
-                product = scratch[:, : weights.shape[1]]
-                np.matmul(columns[:, start:], weights, out=product)
-                squares += np.vecdot(product, product).real
+        measured = np.zeros((self._n_outcomes, len(columns)), columns.real.dtype)
+        start = 0
+        for part in self._parts:
+            part.add_to(measured[start : start + part.n_outcomes], columns)
+            start += part.n_outcomes
         return measured.T
 
 
-def _steps(weights: NDArray[Any], triangular: bool) -> list[tuple[int, NDArray[Any]]]:
-    """Cut weights (D, r) into the steps in which columns are multiplied.
+class _Triangle:
+    """One outcome's triangular factor, cut into the steps it is multiplied in."""
 
-    Of a lower triangle, the output columns from ``start`` on read the columns from
-    ``start`` on only.
+    n_outcomes = 1
+
+    def __init__(self, factor: NDArray[Any], dtype: np.dtype[Any]) -> None:
+        # Of a lower triangle, the output columns from `start` on read the columns
+        # from `start` on only.
+        weights = _upper_triangle(factor).T.astype(dtype)
+        self._steps = [
+            (start, np.ascontiguousarray(weights[start:, start : start + _STEP]))
+            for start in range(0, weights.shape[1], _STEP)
+        ]
+
+    @property
+    def nbytes(self) -> int:
+        return sum(weights.nbytes for _, weights in self._steps)
+
+    def add_to(self, measured: NDArray[Any], columns: NDArray[Any]) -> None:
+        first = self._steps[0][1]
+        scratch = np.empty((len(columns), first.shape[1]), first.dtype)
+        for start, weights in self._steps:
+            product = scratch[:, : weights.shape[1]]
+            np.matmul(columns[:, start:], weights, out=product)
+            measured[0] += np.vecdot(product, product).real
+
+
+class _Panel:
+    """Thin factors of neighbouring outcomes, multiplied at once."""
+
+    def __init__(self, factors: list[NDArray[Any]], dtype: np.dtype[Any]) -> None:
+        self.n_outcomes = len(factors)
+        self._stops = np.cumsum([len(factor) for factor in factors]).tolist()
+        self._weights = np.ascontiguousarray(np.concatenate(factors).T)
+
+    @property
+    def nbytes(self) -> int:
+        return self._weights.nbytes
+
+    def add_to(self, measured: NDArray[Any], columns: NDArray[Any]) -> None:
+        product = columns @ self._weights
+        start = 0
+        for squares, stop in zip(measured, self._stops, strict=True):
+            part = product[:, start:stop]
+            squares += np.vecdot(part, part).real
+            start = stop
+
+
+def thin_factor(matrix: NDArray[Any]) -> NDArray[Any]:
+    r"""``A`` with :math:`A^\dagger A = \rho`, of as few rows as rounding allows, (r, D).
+
+    Twin of the factor that :meth:`rhokit.core.DensityMatrix.factorize` keeps at full
+    rank. A pivoted Cholesky decomposition finds the rank as it goes, which for the
+    state of fewer rows than dimensions is the number of rows.
     """
-    if not triangular:
-        return [(0, np.ascontiguousarray(weights))]
-    return [
-        (start, np.ascontiguousarray(weights[start:, start : start + _STEP]))
-        for start in range(0, weights.shape[1], _STEP)
-    ]
+    dim = len(matrix)
+    largest = float(np.abs(matrix.diagonal()).max(initial=0.0))
+    pivoted = lapack.zpstrf if np.iscomplexobj(matrix) else lapack.dpstrf
+    tol = 64 * np.finfo(np.float64).eps * largest
+    upper, pivots, rank, _ = pivoted(matrix, tol=tol, lower=0)
+    if rank > _TRIANGULAR_FROM * dim:
+        return np.asarray(square_root_factor(matrix))
+    factor = np.zeros((max(rank, 1), dim), matrix.dtype)
+    factor[:rank, pivots - 1] = np.triu(upper[:rank])
+    return factor if largest > 0 else np.zeros((1, dim), matrix.dtype)
+
+
+def _parts(
+    factors: Iterable[NDArray[Any]], dtype: np.dtype[Any]
+) -> Iterator[_Triangle | _Panel]:
+    """Factors in order: near full rank each by itself, thin ones in panels."""
+    thin: list[NDArray[Any]] = []
+    for factor in factors:
+        is_thin = _is_thin(factor)
+        full = sum(map(len, thin)) + len(factor) > _PANEL
+        if thin and (full or not is_thin):
+            yield _Panel(thin, dtype)
+            thin = []
+        if is_thin:
+            thin.append(factor.astype(dtype))
+        else:
+            yield _Triangle(factor, dtype)
+    if thin:
+        yield _Panel(thin, dtype)
+
+
+def _is_thin(factor: NDArray[Any]) -> bool:
+    rank, dim = factor.shape
+    return rank <= _TRIANGULAR_FROM * dim
 
 
 def _upper_triangle(matrix: NDArray[Any]) -> NDArray[Any]:

@@ -1,0 +1,92 @@
+"""States that are density matrices: how they are summed up and measured."""
+
+from numbers import Integral
+from typing import ClassVar
+
+import numpy as np
+
+from rhokit.core import DensityMatrix
+from rhokit.core.spectrum import eigen_factor
+from rhokit.estimators.base import StateEstimator
+from rhokit.fast import Measurement, OutcomeSums, small_algebra, thin_factor
+from rhokit.validation import Interval, RealNotInt, StrOptions
+
+
+class MatrixState(StateEstimator):
+    """An estimator whose state is one density matrix per outcome."""
+
+    _parameter_table: ClassVar = StateEstimator._parameter_table | {
+        "rank": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="right"),
+            StrOptions({"elbow"}),
+            None,
+        ],
+    }
+
+    @property
+    def density_matrix_(self):
+        """ρ in the basis of the map's states, as a :class:`DensityMatrix`."""
+        self._require_rows()
+        whitening = self.feature_map_.whitening_
+        if whitening is None:
+            return self.state_
+        return self.state_.change_basis(whitening.astype(np.float64))
+
+    def _sum_outcomes(self, rows, weights, roots_of=None, order=None, n_outcomes=1):
+        """Sum rows up per outcome.
+
+        Parameters
+        ----------
+        rows : array of shape (n, d)
+        weights : array of shape (n,), or None
+        roots_of : callable, optional
+            From an index of rows to the square roots of their outcome weights,
+            shape (b, K).
+        order : array of shape (n,), optional
+            An order in which rows of the same outcome stand together.
+        n_outcomes : int
+        """
+        feature_map = self.feature_map_
+        dtype = feature_map.column_dtype_
+        sums = OutcomeSums(n_outcomes, feature_map.n_columns_, dtype)
+        scale = None if weights is None else np.sqrt(weights).astype(feature_map.dtype_)
+
+        def use(worker, which, columns, log_scale):
+            if roots_of is None:
+                mass = len(columns) if weights is None else weights[which].sum()
+                sums.add(worker, columns)
+                return np.array([float(mass)])
+            roots = roots_of(which)  # (b, K)
+            sums.add(worker, columns, roots)
+            mass = np.ones(len(roots)) if weights is None else weights[which]
+            return mass @ roots**2
+
+        masses = self._for_blocks(rows, use, row_scale=scale, order=order)
+        return DensityMatrix(sums.total(), np.sum(masses, axis=0))
+
+    def _measure_outcomes(self, rank):
+        """What measures columns with every outcome's density matrix."""
+        feature_map = self._measured_map()
+        with small_algebra(feature_map.n_columns_):
+            return Measurement(self._folded(rank), feature_map.column_dtype_)
+
+    def _folded(self, rank, *, projector=False):
+        """Factors over the map's columns, one outcome at a time to save memory.
+
+        With ``projector``, of the projection onto what the rank keeps.
+        """
+        whitening = self.feature_map_.whitening_
+        if whitening is not None:
+            whitening = whitening.astype(np.float64)
+        weight = self.state_.weight
+        for total, mass in zip(self.state_.total, weight, strict=True):
+            one = DensityMatrix(total[None], mass[None])
+            if whitening is not None:
+                one = one.change_basis(whitening)
+            rho = one.normalized()[0]
+            factor = thin_factor(rho) if rank is None else eigen_factor(rho, rank)
+            if projector:
+                lengths = np.linalg.norm(factor, axis=1, keepdims=True)
+                factor = factor / np.where(lengths > 0, lengths, 1)
+            yield factor if whitening is None else factor @ whitening.T
