@@ -10,8 +10,12 @@ from typing import Any
 __version__ = "0.1.0.dev0"
 
 _HOME = {
+    "DMKDClassifier": "rhokit.estimators",
     "DMKDE": "rhokit.estimators",
     "MeanEmbeddingKDE": "rhokit.estimators",
+    "QMClassifier": "rhokit.estimators",
+    "QMOrdinalClassifier": "rhokit.estimators",
+    "QMRegressor": "rhokit.estimators",
     "DensityMatrix": "rhokit.core",
     "LowRankDensityMatrix": "rhokit.core",
     "FourierFeatures": "rhokit.features",

@@ -11,7 +11,12 @@ from rhokit.core.information import (
     trace_distance,
     von_neumann_entropy,
 )
-from rhokit.core.readouts import gaussian_log_norm, leave_one_out, log_measured
+from rhokit.core.readouts import (
+    gaussian_log_norm,
+    leave_one_out,
+    log_measured,
+    log_posterior,
+)
 from rhokit.core.spectrum import choose_rank
 from rhokit.core.states import (
     cosine_states,
@@ -34,6 +39,7 @@ __all__ = [
     "hilbert_schmidt_distance",
     "leave_one_out",
     "log_measured",
+    "log_posterior",
     "normalize_states",
     "onehot_states",
     "partial_trace",

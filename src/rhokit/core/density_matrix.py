@@ -118,6 +118,19 @@ class DensityMatrix:
         check_factor(factor)
         return DensityMatrix(self.total * factor, self.weight * factor)
 
+    def spread(self, places: list[int], n_outcomes: int) -> "DensityMatrix":
+        """The same sums as outcomes ``places`` among ``n_outcomes``; no row elsewhere.
+
+        So states that know different outcomes are brought to the same ones.
+        """
+        xp = array_namespace(self.total)
+        empty = xp.zeros_like(self.total[0, ...]), xp.zeros_like(self.weight[0])
+        parts = [empty] * n_outcomes
+        for k, place in enumerate(places):
+            parts[place] = self.total[k, ...], self.weight[k]
+        totals, weights = zip(*parts, strict=True)
+        return DensityMatrix(xp.stack(totals), xp.stack(weights))
+
     def change_basis(self, basis: Array) -> "DensityMatrix":
         r"""The state of :math:`\phi(x) = B^\top c(x)`, given the sums of ``c(x)``.
 

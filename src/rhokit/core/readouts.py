@@ -1,4 +1,4 @@
-"""Read-outs: from measured numbers to log-densities."""
+"""Read-outs: from measured numbers to log-densities and probabilities."""
 
 import math
 
@@ -35,6 +35,28 @@ def log_measured(
     """
     logs = safe_log(measured)
     return logs if log_scale is None else logs + power * log_scale[:, None]
+
+
+def log_posterior(logs: Array, log_priors: Array) -> Array:
+    r"""Logarithms of the probabilities of classes, by Bayes' rule.
+
+    .. math:: \log P(k \mid x) = \log \pi_k + \log m_k(x)
+              - \log \sum_j \pi_j m_j(x)
+
+    Where nothing was measured at all, the priors remain.
+
+    Parameters
+    ----------
+    logs : array of shape (n, K)
+        Logarithms of what was measured.
+    log_priors : array of shape (K,)
+    """
+    xp = array_namespace(logs)
+    joint = logs + log_priors
+    nothing = xp.all(joint == -xp.inf, axis=1)[:, None]
+    joint = xp.where(nothing, xp.broadcast_to(log_priors, joint.shape), joint)
+    joint = joint - xp.max(joint, axis=1)[:, None]
+    return joint - xp.log(xp.sum(xp.exp(joint), axis=1))[:, None]
 
 
 def leave_one_out(

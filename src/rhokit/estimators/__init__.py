@@ -1,6 +1,16 @@
 """Estimators under scikit-learn's API: feature map + state + read-out."""
 
+from rhokit.estimators.classifier import DMKDClassifier
 from rhokit.estimators.density import DMKDE
+from rhokit.estimators.joint_classifier import QMClassifier, QMOrdinalClassifier
 from rhokit.estimators.mean_embedding import MeanEmbeddingKDE
+from rhokit.estimators.regressor import QMRegressor
 
-__all__ = ["DMKDE", "MeanEmbeddingKDE"]
+__all__ = [
+    "DMKDE",
+    "DMKDClassifier",
+    "MeanEmbeddingKDE",
+    "QMClassifier",
+    "QMOrdinalClassifier",
+    "QMRegressor",
+]

@@ -37,19 +37,19 @@ from rhokit.validation import (
 
 
 class Cache:
-    """The last value computed, with what it was computed for; never pickled."""
+    """Values computed when first needed, one per purpose; never pickled."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._key: Any = None
-        self._value: Any = None
+        self._lock = threading.RLock()  # what is computed may need another value
+        self._values: dict[str, tuple[Any, Any]] = {}
 
-    def get(self, key: Any, compute: Callable[[], Any]) -> Any:
+    def get(self, purpose: str, key: Any, compute: Callable[[], Any]) -> Any:
         """The value for this key, computed by one thread for all."""
         with self._lock:
-            if self._value is None or self._key != key:
-                self._key, self._value = key, compute()
-            return self._value
+            known = self._values.get(purpose)
+            if known is None or known[0] != key:
+                known = self._values[purpose] = (key, compute())
+            return known[1]
 
 
 class StateEstimator(BaseEstimator, ABC):
@@ -108,10 +108,7 @@ class StateEstimator(BaseEstimator, ABC):
         -------
         self
         """
-        if self._is_prepared():
-            self._add(*self._check(X, y, sample_weight, reset=False))
-        else:
-            self._start(X, y, sample_weight, bounded=False, add=True)
+        self._add_batch(X, y, sample_weight)
 
     @all_or_nothing
     def prepare(self, X, y=None, sample_weight=None):
@@ -157,12 +154,10 @@ class StateEstimator(BaseEstimator, ABC):
         self
         """
         self._require_prepared()
-        state = self.state_
         for other in others:
             self._check_mergeable(other)
             if other.state_ is not None:
-                state = other.state_ + (state or 0)
-        self._set_state(state)
+                self._take_up(other)
 
     @all_or_nothing
     def unlearn(self, X, y=None, sample_weight=None):
@@ -183,7 +178,7 @@ class StateEstimator(BaseEstimator, ABC):
         self._require_rows()
         rows, weights, target = self._check(X, y, sample_weight, reset=False)
         self._refuse_outsiders(rows, weights)
-        self._set_state(self.state_ - self._sum(rows, weights, target))
+        self._subtract(rows, weights, target)
 
     # ---- what a subclass says ----------------------------------------------------
 
@@ -209,6 +204,13 @@ class StateEstimator(BaseEstimator, ABC):
         self._set_state(None)
         if add:
             self._add(rows, weights, target)
+
+    def _add_batch(self, X, y, sample_weight):
+        """Add rows; the first ones also decide how."""
+        if self._is_prepared():
+            self._add(*self._check(X, y, sample_weight, reset=False))
+        else:
+            self._start(X, y, sample_weight, bounded=False, add=True)
 
     def _check(self, X, y, sample_weight, *, reset):
         """Parameters, rows, weights and targets, checked."""
@@ -259,6 +261,14 @@ class StateEstimator(BaseEstimator, ABC):
         """Add checked rows to the state."""
         self._refuse_outsiders(rows, weights)
         self._set_state(self._sum(rows, weights, target) + (self.state_ or 0))
+
+    def _subtract(self, rows, weights, target):
+        """Take checked rows out of the state."""
+        self._set_state(self.state_ - self._sum(rows, weights, target))
+
+    def _take_up(self, other):
+        """Add what another model has seen."""
+        self._set_state(other.state_ + (self.state_ or 0))
 
     def _refuse_outsiders(self, rows, weights):
         if not self.feature_map_.has_outsiders:
@@ -362,7 +372,7 @@ class StateEstimator(BaseEstimator, ABC):
     def _measurement(self):
         """The function that measures columns, made when first needed."""
         key = getattr(self, "rank", None)
-        return self._cache.get(key, self._prepare_measurement)
+        return self._cache.get("measurement", key, self._prepare_measurement)
 
     def _is_prepared(self):
         return hasattr(self, "feature_map_")

@@ -14,6 +14,7 @@ from rhokit.features import (
     distinct_rows,
     gamma_by_rule,
 )
+from rhokit.features.landmarks import select_landmarks
 from rhokit.features.quadrature import grid_size
 
 MAP_NAMES = ("auto", "fourier", "landmarks", "quadrature")
@@ -41,15 +42,32 @@ class MapChooser:
     bounded : bool
         Whether these are all the rows that will come. A grid needs to know its box,
         so ``"auto"`` does not take one for a stream.
+    groups : array of shape (n,), optional
+        Groups of rows that get landmarks of their own.
+    for_outcomes : bool
+        Whether the map is to tell outcomes apart: landmarks then give states of
+        length one, which do so better.
     """
 
-    def __init__(self, wanted, rows, weights, n_components, seed, bounded):
+    def __init__(
+        self,
+        wanted,
+        rows,
+        weights,
+        n_components,
+        seed,
+        bounded,
+        groups=None,
+        for_outcomes=False,
+    ):
         self.wanted = wanted
         self.rows = rows
         self.weights = weights
         self.n_components = n_components
         self.seed = seed
         self.bounded = bounded
+        self.groups = groups
+        self.for_outcomes = for_outcomes
         self._fitted = {}
 
     def __call__(self, gamma):
@@ -82,12 +100,23 @@ class MapChooser:
             "random_state": self.seed,
         }
         if kind == "landmarks":
-            return LandmarkFeatures(**common)
+            return LandmarkFeatures(
+                **common, normalize=self.for_outcomes, landmarks=self._landmarks()
+            )
         if kind == "fourier":
             return FourierFeatures(**common)
         if kind == "quadrature":
             return QuadratureFeatures(gamma=gamma)
         return self._given(gamma)
+
+    def _landmarks(self):
+        """Landmarks of groups; None leaves the selection to the map."""
+        if self.groups is None:
+            return None
+        rng = np.random.default_rng(self.seed)
+        return select_landmarks(
+            self.rows, self.weights, self.n_components, "kmeans", rng, self.groups
+        )
 
     def _given(self, gamma):
         feature_map = clone(self.wanted)

@@ -4,7 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-RULES = ("std", "robust", "whiten")
+RULES = ("std", "robust", "whiten", "common")
+# Rules that also need to know which rows belong together.
+GROUP_RULES = ("within",)
+# Share of the mean variance that is added to every direction inside the groups, so
+# that none counts for more than the data can say.
+_WITHIN_RIDGE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,12 +26,14 @@ class Scaling:
     matrix: np.ndarray
 
     @classmethod
-    def from_rows(cls, rule, rows, weights=None):
+    def from_rows(cls, rule, rows, weights=None, groups=None):
         """Choose the scaling of rows (n, d) by a rule or from given widths.
 
         ``"std"`` divides by the standard deviation, ``"robust"`` by the distance
-        between the quartiles as a normal distribution would have it, ``"whiten"``
-        also removes correlations, an array divides by itself; None leaves the rows
+        between the quartiles as a normal distribution would have it, ``"common"`` by
+        one width for all columns, ``"whiten"`` also removes correlations,
+        ``"within"`` removes those inside the groups (n,) of rows, so that what tells
+        groups apart stands out; an array divides by itself; None leaves the rows
         alone. Columns without spread are centred and left at their scale.
         """
         d = rows.shape[1]
@@ -40,13 +47,34 @@ class Scaling:
             low, centre, high = _weighted_quantiles(rows, mass, (0.25, 0.5, 0.75))
             return cls(centre, _inverse_widths((high - low) / 1.3489795003921634, rows))
         centre = np.average(rows, axis=0, weights=mass)
-        if rule == "std":
+        if rule == "within":
+            return cls._within_groups(rows, mass, groups)
+        if rule in ("std", "common"):
             spread = np.sqrt(np.average((rows - centre) ** 2, axis=0, weights=mass))
+            if rule == "common":
+                spread = np.full(d, np.sqrt(np.mean(spread**2)))
             return cls(centre, _inverse_widths(spread, rows))
         covariance = np.cov(rows.T, aweights=mass, bias=True).reshape(d, d)
         values, vectors = np.linalg.eigh(covariance)
         widths = np.sqrt(np.clip(values, 0, None))
         return cls(centre, vectors * _inverse_widths(widths, rows))
+
+    @classmethod
+    def _within_groups(cls, rows, mass, groups):
+        """Whiten by the covariance inside groups, of columns of variance one."""
+        plain = cls.from_rows("std", rows, mass)
+        scaled = plain.apply(rows)
+        inside = np.zeros_like(scaled)
+        for group in np.unique(groups):
+            own = groups == group
+            if mass[own].any():
+                centre = np.average(scaled[own], axis=0, weights=mass[own])
+                inside[own] = scaled[own] - centre
+        covariance = (inside * mass[:, None]).T @ inside / mass.sum()
+        values, vectors = np.linalg.eigh(covariance)
+        ridge = _WITHIN_RIDGE * max(values.mean(), np.finfo(float).tiny)
+        widths = np.sqrt(np.clip(values, 0, None) + ridge)
+        return cls(plain.centre, plain.matrix[:, None] * vectors / widths)
 
     @property
     def is_identity(self):

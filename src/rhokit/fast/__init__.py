@@ -4,6 +4,7 @@ from rhokit.fast.blocks import blas_threads, block_rows, map_blocks, small_algeb
 from rhokit.fast.columns import cosine_columns, gaussian_columns
 from rhokit.fast.gram import GramSum, OutcomeSums
 from rhokit.fast.hadamard import HadamardFrequencies
+from rhokit.fast.joint import joint_factor
 from rhokit.fast.measure import Measurement, thin_factor
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "block_rows",
     "cosine_columns",
     "gaussian_columns",
+    "joint_factor",
     "map_blocks",
     "small_algebra",
     "thin_factor",

@@ -103,7 +103,7 @@ class _Panel:
 
 
 def thin_factor(matrix: NDArray[Any]) -> NDArray[Any]:
-    r"""``A`` with :math:`A^\dagger A = \rho`, of as few rows as rounding allows, (r, D).
+    r"""``A`` (r, D) with :math:`A^\dagger A = \rho`, of as few rows as may be.
 
     Twin of the factor that :meth:`rhokit.core.DensityMatrix.factorize` keeps at full
     rank. A pivoted Cholesky decomposition finds the rank as it goes, which for the

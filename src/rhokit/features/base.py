@@ -163,6 +163,14 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """A map like this one, fitted to the same rows, for another γ."""
         return clone(self).set_params(gamma=gamma).fit(rows, sample_weight=weights)
 
+    def unnormalized(self) -> "FeatureMap":
+        """A map whose states differ from this one's by a factor per row at most.
+
+        Where normalising costs, and a factor per row does not matter, as for the
+        probabilities of classes, this one is cheaper and knows its own lengths.
+        """
+        return self
+
     def atoms(self) -> list[tuple[Any, ...]] | None:
         """All rows that have a probability, for maps of discrete values."""
         return None

@@ -14,7 +14,7 @@ from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 
-from rhokit.fast import gaussian_columns, small_algebra
+from rhokit.fast import Measurement, gaussian_columns, small_algebra
 from rhokit.features.base import Columns
 from rhokit.features.gaussian import GaussianFeatures
 from rhokit.features.sample import distinct_rows
@@ -149,6 +149,9 @@ class LandmarkFeatures(GaussianFeatures):
         self._centred = self.landmarks_ - self._centre
         self._by_differences = self._loses_digits(rows)
         self.n_columns_, self.n_components_ = self.whitening_.shape
+        if self.normalize:
+            with small_algebra(self.n_columns_):
+                self._squared_length = Measurement([whitening.T], self.dtype_)
 
     def _loses_digits(self, rows: NDArray[Any]) -> bool:
         if rows.shape[1] <= _FEW_FEATURES:
@@ -182,13 +185,13 @@ class LandmarkFeatures(GaussianFeatures):
         )
         if not self.normalize:
             return columns, log_scale
-        scale = 1 / np.sqrt(self._squared_lengths(columns))
+        scale = 1 / np.sqrt(self._squared_length.born(columns)[:, 0])
         columns *= (scale if row_scale is None else scale * row_scale)[:, None]
         return columns, None
 
-    def _squared_lengths(self, columns: NDArray[Any]) -> NDArray[Any]:
-        states = columns @ self.whitening_
-        return np.vecdot(states, states)
+    def unnormalized(self) -> "LandmarkFeatures":
+        """The same map without its last step."""
+        return copy(self).set_params(normalize=False) if self.normalize else self
 
     def coverage(self, X: Any) -> NDArray[Any]:
         r"""How well the landmarks represent each row: :math:`\|\phi(x)\|^2`, in [0, 1].
@@ -213,8 +216,16 @@ def select_landmarks(
     n_landmarks: int,
     selection: str,
     rng: np.random.Generator,
+    groups: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
-    """At most ``n_landmarks`` landmarks for weighted rows, shape (m, d)."""
+    """At most ``n_landmarks`` landmarks for weighted rows, shape (m, d).
+
+    With ``groups`` (n,), such as the rows' classes, each group gets landmarks of its
+    own, as many as its share of the weight and at least one: none then lies between
+    two groups, where it would tell nothing.
+    """
+    if groups is not None:
+        return _landmarks_by_group(rows, weights, n_landmarks, selection, rng, groups)
     most = max(_SELECTION_ROWS, _SELECTION_ROWS_PER_LANDMARK * n_landmarks)
     distinct, mass = distinct_rows(rows, weights, most, rng)
     if len(distinct) <= n_landmarks:
@@ -238,6 +249,36 @@ def select_landmarks(
         warnings.simplefilter("ignore", ConvergenceWarning)
         kmeans.fit(distinct, sample_weight=mass)
     return np.unique(kmeans.cluster_centers_, axis=0)
+
+
+def _landmarks_by_group(
+    rows: NDArray[Any],
+    weights: NDArray[np.float64] | None,
+    n_landmarks: int,
+    selection: str,
+    rng: np.random.Generator,
+    groups: NDArray[Any],
+) -> NDArray[Any]:
+    mass = np.ones(len(rows)) if weights is None else weights
+    names, codes = np.unique(groups[mass > 0], return_inverse=True)
+    rows, mass = rows[mass > 0], mass[mass > 0]
+    shares = np.bincount(codes, mass) / mass.sum()
+    counts = np.maximum(1, np.floor(shares * n_landmarks)).astype(int)
+    if len(names) > n_landmarks:
+        return select_landmarks(rows, mass, n_landmarks, selection, rng)
+    # What rounding down left over goes to those who lost most by it; what the
+    # guaranteed one cost is taken from those who have most.
+    while (left := n_landmarks - counts.sum()) > 0:
+        counts[np.argsort(counts - shares * n_landmarks)[:left]] += 1
+    while counts.sum() > n_landmarks:
+        counts[counts.argmax()] -= 1
+    parts = [
+        select_landmarks(
+            rows[codes == code], mass[codes == code], int(count), selection, rng
+        )
+        for code, count in enumerate(counts)
+    ]
+    return np.unique(np.concatenate(parts), axis=0)
 
 
 def _whitening(landmarks: NDArray[Any], rate: float) -> NDArray[np.float64]:

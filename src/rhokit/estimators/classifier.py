@@ -1,0 +1,344 @@
+"""DMKDC: classification with one density matrix per class."""
+
+import zlib
+from numbers import Real
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import logsumexp
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets, unique_labels
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+from rhokit.core import log_posterior, onehot_states
+from rhokit.estimators.outcomes import OutcomeEstimator
+from rhokit.estimators.row_sample import RowSample
+from rhokit.estimators.tasks import Classes
+from rhokit.validation import Interval, StrOptions, all_or_nothing
+
+
+class ClassEstimator(ClassifierMixin, OutcomeEstimator):
+    """What all classifiers share: labels, and a density matrix for each of them."""
+
+    _landmarks_by_group = True
+
+    @all_or_nothing
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Add a batch of rows.
+
+        The first batch chooses scaling, γ and map as :meth:`prepare` does; later
+        batches, in any order and split, give the same model as all at once.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        y : array-like of shape (n,)
+            Labels. One that was not seen before gets a place of its own.
+        classes : array-like, optional
+            All labels that may come, so that they have a place from the start.
+        sample_weight : array-like of shape (n,), optional
+
+        Returns
+        -------
+        self
+        """
+        self._announced = None if classes is None else unique_labels(classes)
+        self._add_batch(X, y, sample_weight)
+        del self._announced
+
+    def predict(self, X):
+        """The label with the largest probability for each row, shape (n,)."""
+        chances = self.predict_log_proba(X)
+        return self.classes_[chances.argmax(axis=1)]
+
+    def predict_proba(self, X):
+        """Probability of every class, shape (n, K), in the order of ``classes_``."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict_log_proba(self, X):
+        """Logarithms of :meth:`predict_proba`; ``-inf`` where it is zero."""
+        self._require_rows()
+        return self._log_chances(self._checked(X))
+
+    def decision_function(self, X):
+        """Log-odds of the second class (n,); of several, log-probabilities (n, K)."""
+        logs = self.predict_log_proba(X)
+        if logs.shape[1] != 2:
+            return logs
+        with np.errstate(invalid="ignore"):
+            odds = logs[:, 1] - logs[:, 0]
+        return odds
+
+    @property
+    def class_weight_(self):
+        """Total weight of the rows of each class, shape (K,)."""
+        self._require_rows()
+        return self.state_.weight
+
+    # ---- labels ------------------------------------------------------------------
+
+    def _check_target(self, y, rows, weights, *, reset):
+        """Codes of the labels; labels that are new get a place."""
+        if y is None:
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but "
+                "the target y is None."
+            )
+        labels = column_or_1d(y, warn=True)
+        check_consistent_length(rows, labels)
+        check_classification_targets(labels)
+        announced = getattr(self, "_announced", None)
+        known = [unique_labels(labels)] if announced is None else [announced, labels]
+        if not reset:
+            known.append(self.classes_)
+        self._set_classes(unique_labels(*known))
+        if reset and len(self.classes_) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs labels of at least two classes, got one "
+                f"class: {self.classes_[0]!r}"
+            )
+        return np.searchsorted(self.classes_, labels)
+
+    def _set_classes(self, classes):
+        """Learn labels; a state gets empty places for those that are new."""
+        old = getattr(self, "classes_", classes)
+        if getattr(self, "state_", None) is not None and len(classes) > len(old):
+            places = np.searchsorted(classes, old)
+            self._set_state(self.state_.spread(places.tolist(), len(classes)))
+            if self.sample_ is not None:
+                self.sample_ = self.sample_.with_target(places[self.sample_.target])
+        self.classes_ = classes
+
+    def _sample(self, rows, weights, target, size):
+        # Codes change when classes come to be known; names do not.
+        names = np.array(
+            [zlib.crc32(repr(name).encode()) for name in self.classes_.tolist()]
+        )
+        return RowSample.of(rows, target, weights, size, identity=names[target])
+
+    def _take_up(self, other):
+        self._set_classes(unique_labels(self.classes_, other.classes_))
+        aligned = other.blank()
+        aligned.state_, aligned.sample_ = other.state_, other.sample_
+        aligned._set_classes(self.classes_)
+        super()._take_up(aligned)
+
+    # ---- what is summed and measured -----------------------------------------------
+
+    def _task(self, target, weights):
+        return Classes(len(self.classes_))
+
+    def _groups(self, target):
+        return target
+
+    def _sum(self, rows, weights, target):
+        n_classes = len(self.classes_)
+
+        def roots_of(which):
+            return onehot_states(target[which], n_classes)
+
+        order = np.argsort(target, kind="stable")
+        return self._sum_outcomes(rows, weights, roots_of, order, n_classes)
+
+    def _log_priors(self):
+        """Logarithm of the share of each class."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.state_.weight / self.state_.weight.sum())
+
+    def _log_chances(self, rows):
+        return log_posterior(self._log_measured(rows), self._log_priors())
+
+
+class DMKDClassifier(ClassEstimator):
+    r"""Classification with a density matrix per class (DMKDC).
+
+    .. math:: \rho_k = \frac{1}{N_k} \sum_{i:\,y_i = k} \phi(x_i)\phi(x_i)^\top,
+              \qquad
+              P(k \mid x) = \frac{\pi_k\, \phi(x)^\top \rho_k\, \phi(x)}
+                          {\sum_j \pi_j\, \phi(x)^\top \rho_j\, \phi(x)}
+
+    (section 5.2 of the paper, whose denominator lacks the priors π). One pass, no
+    optimiser; models add up (:meth:`merge`), forget (:meth:`unlearn`) and learn from
+    streams (:meth:`partial_fit`), also when they know different labels.
+
+    Parameters
+    ----------
+    gamma : float or {"loo", "median", "scott", "silverman"}, default="loo"
+        γ of the kernel :math:`e^{-\gamma\|x-y\|^2}`. ``"loo"`` takes scaling, map and
+        γ that classify most rows of a sample correctly when each is left out, in
+        closed form. A number is in the units of the (scaled) rows.
+    n_components : int, default=1024
+        Landmarks, or random features; the most components of a grid.
+    rank : int, float, "elbow" or None, default=None
+        Keep so many eigenvectors of each ρ for prediction: a count, a fraction of the
+        dimension, or those above the mean eigenvalue. None keeps all.
+    feature_map : str or FeatureMap, default="auto"
+        ``"auto"`` compares landmarks with orthogonal Fourier features (one or two
+        columns: takes a grid where it fits). ``"landmarks"``, which are chosen class
+        by class and normalised; ``"fourier"``, the paper's; ``"quadrature"``; or an
+        instance, which is cloned and given the model's γ.
+    scale : {"auto", "std", "common", "within", "robust", "whiten"}, array or None
+        Scaling of the columns, part of the model. ``"auto"`` with ``gamma="loo"``
+        chooses between ``"std"`` (each column by its spread), ``"common"`` (all by
+        one) and ``"within"`` (whitened by the covariance inside the classes); it is
+        ``"std"`` for other rules and None when ``gamma`` is a number.
+    priors : {"empirical", "uniform"} or array-like of shape (K,), default="empirical"
+        π: the classes' shares of the rows, all equal, or given in the order of
+        ``classes_``.
+    reject : float, optional
+        Let :meth:`predict` answer ``reject_label`` where the density is lower than
+        for this share of the training rows, each left out of the model in turn.
+    min_log_density : float, optional
+        The same with a threshold on :meth:`score_samples` that you set yourself.
+    reject_label : default="unknown"
+        Where labels are not strings, give one of their type, or get an array of
+        objects.
+    batch_size : int, optional
+        Rows per block; chosen for speed without it.
+    dtype : {"float32", "float64"}, optional
+        Of the features; sums are always float64. None follows the rows. float32
+        halves time and memory.
+    random_state : int, RandomState or Generator, optional
+
+    Attributes
+    ----------
+    classes_ : array of shape (K,)
+    class_weight_ : array of shape (K,)
+    gamma_ : float
+    feature_map_ : FeatureMap
+    scaling_ : Scaling
+    candidates_ : list of Candidate
+        What leave-one-out compared, each with its score.
+    state_ : DensityMatrix
+        Sums per class, in the map's columns.
+    threshold_ : float or None
+        The log-density below which rows are rejected.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rhokit import DMKDClassifier
+    >>> from rhokit.datasets import spirals
+    >>> X, y = spirals(600, random_state=0)
+    >>> model = DMKDClassifier(random_state=0).fit(X[:400], y[:400])
+    >>> model.score(X[400:], y[400:])
+    1.0
+    """
+
+    _parameter_table: ClassVar = ClassEstimator._parameter_table | {
+        "priors": [StrOptions({"empirical", "uniform"}), "array-like"],
+        "reject": [Interval(Real, 0, 1, closed="neither"), None],
+        "min_log_density": [Real, None],
+        "reject_label": "no_validation",
+    }
+
+    def __init__(
+        self,
+        *,
+        gamma="loo",
+        n_components=1024,
+        rank=None,
+        feature_map="auto",
+        scale="auto",
+        priors="empirical",
+        reject=None,
+        min_log_density=None,
+        reject_label="unknown",
+        batch_size=None,
+        dtype=None,
+        random_state=None,
+    ):
+        self.gamma = gamma
+        self.n_components = n_components
+        self.rank = rank
+        self.feature_map = feature_map
+        self.scale = scale
+        self.priors = priors
+        self.reject = reject
+        self.min_log_density = min_log_density
+        self.reject_label = reject_label
+        self.batch_size = batch_size
+        self.dtype = dtype
+        self.random_state = random_state
+
+    def predict(self, X):
+        """The likeliest label of each row, or ``reject_label``, shape (n,)."""
+        self._require_rows()
+        joint = self._log_joint(self._checked(X))
+        labels = self.classes_[joint.argmax(axis=1)]
+        threshold = self.threshold_
+        if threshold is None:
+            return labels
+        rejected = self._log_density(joint) < threshold
+        if isinstance(self.reject_label, str) != (self.classes_.dtype.kind in "US"):
+            labels = labels.astype(object)
+        return np.where(rejected, np.asarray(self.reject_label), labels)
+
+    def score_samples(self, X):
+        """Log-density of each row under the mixture of all classes, shape (n,).
+
+        In the user's units. It falls without bound away from the data (with random
+        Fourier features to the map's floor), so it tells rows that belong to no class.
+        """
+        self._require_rows()
+        return self._log_density(self._log_joint(self._checked(X)))
+
+    @property
+    def threshold_(self):
+        """Log-density below which :meth:`predict` rejects, None if it never does."""
+        self._require_rows()
+        if self.min_log_density is not None:
+            return float(self.min_log_density)
+        if self.reject is None:
+            return None
+        return self._cache.get(
+            "threshold", (self.reject, self.rank, str(self.priors)), self._learned
+        )
+
+    def _learned(self):
+        """The quantile of the sampled rows' densities, each without itself."""
+        sample = self.sample_
+        if sample is None:
+            raise ValueError(
+                "The 'reject' parameter was set after the model had seen its rows: "
+                "set it before fit, or set min_log_density"
+            )
+        roots = onehot_states(sample.target, len(self.classes_))
+        logs = self._log_left_out(sample.rows, roots, sample.weight)
+        density = self._log_density(logs + self._log_priors())
+        order = np.argsort(density)
+        reached = np.cumsum(sample.weight[order])
+        return float(
+            density[order[np.searchsorted(reached, self.reject * reached[-1])]]
+        )
+
+    def _log_joint(self, rows):
+        """Logarithm of prior times measured value, shape (n, K)."""
+        return self._log_measured(rows) + self._log_priors()
+
+    def _log_density(self, joint):
+        return logsumexp(joint, axis=1) + self._log_norm()
+
+    def _needs_sample(self):
+        return self.reject is not None
+
+    def _log_priors(self):
+        seen = self.state_.weight > 0
+        if isinstance(self.priors, str):
+            mass = self.state_.weight if self.priors == "empirical" else 1.0 * seen
+        else:
+            mass = self._given_priors() * seen
+        with np.errstate(divide="ignore"):
+            return np.log(mass / mass.sum())
+
+    def _given_priors(self):
+        priors = np.asarray(self.priors, dtype=float)
+        if priors.shape != self.classes_.shape or not (
+            np.isfinite(priors).all() and (priors >= 0).all() and priors.any()
+        ):
+            raise ValueError(
+                "The 'priors' parameter of DMKDClassifier must be 'empirical', "
+                f"'uniform' or {len(self.classes_)} non-negative numbers, one per "
+                f"class. Got {self.priors!r} instead."
+            )
+        return priors

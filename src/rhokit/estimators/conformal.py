@@ -1,0 +1,45 @@
+"""Conformal corrections: what predictions missed on rows they did not know."""
+
+import numpy as np
+
+
+def offset_for_coverage(missed, weight, coverage):
+    """By how much intervals must grow to hold a share of the rows.
+
+    Parameters
+    ----------
+    missed : array of shape (n,)
+        How far each row lies outside its interval; negative inside.
+    weight : array of shape (n,)
+    coverage : float
+
+    Notes
+    -----
+    One row counts as missed by as much as the worst one: the row to come. This is
+    what makes the coverage hold for any number of rows.
+    """
+    return _upper_quantile(missed, weight, coverage)
+
+
+def offset_for_share(error, weight, share):
+    """By how much a quantile must move so that a share of the rows lies below it.
+
+    Parameters
+    ----------
+    error : array of shape (n,)
+        Truth less prediction.
+    weight : array of shape (n,)
+    share : float
+    """
+    if share >= 0.5:
+        return _upper_quantile(error, weight, share)
+    return -_upper_quantile(-error, weight, 1 - share)
+
+
+def _upper_quantile(values, weight, share):
+    """The smallest value that a share of all rows, and the one to come, stay below."""
+    order = np.argsort(values)
+    reached = np.cumsum(weight[order])
+    unit = reached[-1] / len(values)
+    place = np.searchsorted(reached, share * (reached[-1] + unit) * (1 - 1e-12))
+    return float(values[order[min(place, len(values) - 1)]])

@@ -1,0 +1,404 @@
+"""QMR: values with their distributions, by measuring a joint state."""
+
+from numbers import Integral, Real
+from typing import ClassVar
+
+import numpy as np
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_consistent_length
+
+from rhokit.core import DensityMatrix, log_posterior
+from rhokit.core.arrays import safe_log
+from rhokit.core.distributions import mean_and_std, quantiles
+from rhokit.estimators.conformal import offset_for_coverage, offset_for_share
+from rhokit.estimators.outcomes import OutcomeEstimator
+from rhokit.estimators.tasks import Values
+from rhokit.features import SoftmaxFeatures
+from rhokit.validation import Interval, StrOptions
+
+# Outcome weights below the square of this are left out: they are less than the
+# rounding of the sums, and a row then has few outcomes instead of all.
+_LEAST_ROOT = 1e-9
+# Groups of similar targets, for the scaling.
+_MOST_GROUPS = 10
+# What leave-one-out chooses from: levels, and sharpness in units of their distance.
+_LEVELS = (16, 32, 64)
+_BETAS = (0.5, 1.0, 2.0, 4.0)
+_SHARES = np.arange(1, 20) / 20
+
+
+class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
+    r"""Regression by measuring a joint state of inputs and targets (QMR).
+
+    Targets become states over equally spaced levels (eq. phi_sm), and measuring the
+    joint density matrix with a new input leaves a distribution over the levels
+    (section 5.4 of the paper), the diagonal of :math:`\rho_Y(x)`:
+
+    .. math:: p_j(x) \propto \phi(x)^\top \Big(\sum_i \psi_j(y_i)^2\,
+              \phi(x_i)\phi(x_i)^\top\Big) \phi(x), \qquad
+              \hat y(x) = \sum_j p_j(x)\, a_j
+
+    with the levels :math:`a_j`. One density matrix per level is all that is kept; the
+    Kronecker product is never formed. One pass, no optimiser; models add up, forget
+    and learn from streams as all others do.
+
+    Parameters
+    ----------
+    gamma : float or {"loo", "median", "scott", "silverman"}, default="loo"
+        γ of the kernel :math:`e^{-\gamma\|x-y\|^2}`. ``"loo"`` takes scaling, map and
+        γ with the smallest squared error on rows of a sample that are left out in
+        turn, in closed form. A number is in the units of the (scaled) rows.
+    n_components : int, default=1024
+        Landmarks, or random features; the most components of a grid.
+    rank : int, float, "elbow" or None, default=None
+        Keep so many eigenvectors of each level's matrix for prediction.
+    feature_map, scale :
+        As for :class:`DMKDClassifier`; ``scale="within"`` whitens by the covariance
+        of rows with similar targets.
+    n_levels : int or "loo", default=32
+        m, the number of levels of a target.
+    beta : float or "loo", default="loo"
+        Sharpness of the targets' states, for targets scaled to [0, 1]; ``"loo"``
+        takes what gives the best distributions (mean quantile loss) to rows left out.
+    bounds : array-like of shape (2,) or (2, t), optional
+        Lowest and highest value of the targets, for streams; learned from the rows of
+        :meth:`fit`, or of the first batch, without it. Values outside are an error.
+    calibration : {"loo"} or None, default="loo"
+        Correct quantiles and intervals by what they missed on rows left out of the
+        model in turn (conformal prediction). A sample of at most 2,000 rows is kept
+        for it.
+    batch_size : int, optional
+        Rows per block; chosen for speed without it.
+    dtype : {"float32", "float64"}, optional
+        Of the features; sums are always float64. None follows the rows.
+    random_state : int, RandomState or Generator, optional
+
+    Attributes
+    ----------
+    levels_ : array of shape (m,), or (m, t) for several targets
+    beta_ : float
+    gamma_, feature_map_, scaling_, candidates_, state_ :
+        As for :class:`DMKDClassifier`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rhokit import QMRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-3, 3, size=(1000, 1))
+    >>> y = np.sin(X[:, 0]) + rng.normal(0, 0.1 + 0.1 * np.abs(X[:, 0]))
+    >>> model = QMRegressor(random_state=0).fit(X[:800], y[:800])
+    >>> model.predict([[-1.5], [1.5]]).round(1)
+    array([-1.,  1.])
+    >>> low, high = model.predict_interval(X[800:], coverage=0.9).T
+    >>> bool(0.86 < np.mean((low <= y[800:]) & (y[800:] <= high)) < 0.94)
+    True
+    """
+
+    _parameter_table: ClassVar = OutcomeEstimator._parameter_table | {
+        "n_levels": [Interval(Integral, 2, None, closed="left"), StrOptions({"loo"})],
+        "beta": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
+        "bounds": ["array-like", None],
+        "calibration": [StrOptions({"loo"}), None],
+    }
+
+    def __init__(
+        self,
+        *,
+        gamma="loo",
+        n_components=1024,
+        rank=None,
+        feature_map="auto",
+        scale="auto",
+        n_levels=32,
+        beta="loo",
+        bounds=None,
+        calibration="loo",
+        batch_size=None,
+        dtype=None,
+        random_state=None,
+    ):
+        self.gamma = gamma
+        self.n_components = n_components
+        self.rank = rank
+        self.feature_map = feature_map
+        self.scale = scale
+        self.n_levels = n_levels
+        self.beta = beta
+        self.bounds = bounds
+        self.calibration = calibration
+        self.batch_size = batch_size
+        self.dtype = dtype
+        self.random_state = random_state
+
+    # ---- answers -------------------------------------------------------------------
+
+    def predict(self, X, return_std=False):
+        """Mean of each row's distribution, shape (n,) or (n, t).
+
+        With ``return_std``, also its standard deviation, of the same shape.
+        """
+        moments = [
+            mean_and_std(chances, levels) for chances, levels in self._distributions(X)
+        ]
+        mean, std = (self._by_target(part) for part in zip(*moments, strict=True))
+        return (mean, std) if return_std else mean
+
+    def predict_distribution(self, X):
+        """Probability of every level of ``levels_``, shape (n, m) or (n, t, m)."""
+        return self._by_target([chances for chances, _ in self._distributions(X)])
+
+    def predict_quantiles(self, X, quantiles=(0.05, 0.5, 0.95)):
+        """Values below which the target lies with given probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        quantiles : array-like of shape (q,), in (0, 1)
+
+        Returns
+        -------
+        values : array of shape (n, q) or (n, t, q)
+            Never falling as the probability rises.
+        """
+        wanted = self._checked_shares("quantiles", quantiles)
+        raw = self._raw_quantiles(self._distributions(X), wanted)
+        if self.calibration is not None:
+            for target, (values, left) in enumerate(
+                zip(raw, self._left_out_quantiles(wanted), strict=True)
+            ):
+                truth, weight = self.sample_.target[:, target], self.sample_.weight
+                values += [
+                    offset_for_share(truth - found, weight, share)
+                    for found, share in zip(left.T, wanted, strict=True)
+                ]
+        ranked = [_sorted_by_share(values, wanted) for values in raw]
+        return self._by_target(ranked)
+
+    def predict_interval(self, X, coverage=0.9):
+        """Interval that holds the target with a given probability.
+
+        Between two quantiles of each row's distribution, widened or narrowed by what
+        such intervals missed on rows left out of the model: over many rows, the share
+        of targets inside is ``coverage``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        coverage : float, default=0.9
+
+        Returns
+        -------
+        interval : array of shape (n, 2) or (n, t, 2)
+        """
+        (coverage,) = self._checked_shares("coverage", [coverage])
+        tails = np.array([(1 - coverage) / 2, (1 + coverage) / 2])
+        raw = self._raw_quantiles(self._distributions(X), tails)
+        if self.calibration is not None:
+            for target, (values, left) in enumerate(
+                zip(raw, self._left_out_quantiles(tails), strict=True)
+            ):
+                truth, weight = self.sample_.target[:, target], self.sample_.weight
+                missed = np.maximum(left[:, 0] - truth, truth - left[:, 1])
+                offset = offset_for_coverage(missed, weight, coverage)
+                values += np.array([-offset, offset])
+                # What is narrowed by more than its width becomes a point.
+                crossed = values[:, 0] > values[:, 1]
+                values[crossed] = values[crossed].mean(axis=1, keepdims=True)
+        return self._by_target(raw)
+
+    @property
+    def levels_(self):
+        """The levels in the units of the targets."""
+        levels = np.column_stack([m.landmarks_[:, 0] for m in self.output_maps_])
+        return levels[:, 0] if self._one_target else levels
+
+    # ---- targets -------------------------------------------------------------------
+
+    def _check_target(self, y, rows, weights, *, reset):
+        if y is None:
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but "
+                "the target y is None."
+            )
+        target = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        check_consistent_length(rows, target)
+        if target.ndim > 2:
+            raise ValueError(f"y must have shape (n,) or (n, t), got {target.shape}")
+        flat, target = target.ndim == 1, target.reshape(len(target), -1)
+        if reset:
+            self._one_target = flat
+            seen = target if weights is None else target[weights > 0]
+            self._low, self._high = self._range(seen)
+        elif target.shape[1] != len(self._low):
+            raise ValueError(
+                f"y must have {len(self._low)} targets, as before, got "
+                f"{target.shape[1]}"
+            )
+        self._refuse_outside(target, weights)
+        return target
+
+    def _range(self, target):
+        if self.bounds is None:
+            return target.min(axis=0), target.max(axis=0)
+        bounds = np.asarray(self.bounds, dtype=float).reshape(2, -1)
+        bounds = np.broadcast_to(bounds, (2, target.shape[1]))
+        if not (np.isfinite(bounds).all() and (bounds[0] < bounds[1]).all()):
+            raise ValueError(
+                "The 'bounds' parameter of QMRegressor must be finite, the lowest "
+                f"values before the highest. Got {self.bounds!r} instead."
+            )
+        return bounds[0], bounds[1]
+
+    def _refuse_outside(self, target, weights):
+        outside = (target < self._low) | (target > self._high)
+        if weights is not None:
+            outside &= (weights > 0)[:, None]
+        if outside.any():
+            row, column = (int(index[0]) for index in np.nonzero(outside))
+            low, high = self._low[column], self._high[column]
+            name = "y" if self._one_target else f"target {column} of y"
+            raise ValueError(
+                f"row {row} of {name} is {target[row, column]!r}, outside the range "
+                f"[{low}, {high}] of this {type(self).__name__}'s levels "
+                f"({int(outside.any(axis=1).sum())} such rows): give bounds=(low, high) "
+                "that hold all values to come before the first batch"
+            )
+
+    def _groups(self, target):
+        """Groups of about equally many rows with similar first targets."""
+        first = target[:, 0]
+        inner = np.quantile(first, np.arange(1, _MOST_GROUPS) / _MOST_GROUPS)
+        return np.searchsorted(np.unique(inner), first, side="right")
+
+    def _task(self, target, weights):
+        return Values(target, weights)
+
+    def _plan_readout(self, loo):
+        """Choose the levels' number and sharpness; make the maps of the targets."""
+        counts = _LEVELS if self.n_levels == "loo" else (self.n_levels,)
+        sharps = _BETAS if self.beta == "loo" else (None,)
+        options = [
+            (m, float(self.beta) if sharp is None else sharp * (m - 1) ** 2)
+            for m in counts
+            for sharp in sharps
+        ]
+        if len(options) > 1:
+            probes, overlaps = self._probe_overlaps(loo)
+            losses = [
+                self._quantile_loss(loo, probes, overlaps, *option)
+                for option in options
+            ]
+            options = [options[int(np.argmin(losses))]]
+        self.n_levels_, self.beta_ = options[0]
+        self.output_maps_ = self._output_maps(*options[0])
+
+    def _output_maps(self, n_levels, beta):
+        """One map per target."""
+        maps = [
+            SoftmaxFeatures(n_components=n_levels, beta=beta, bounds=[[low], [high]])
+            for low, high in zip(self._low, self._high, strict=True)
+        ]
+        return [each.fit([[low]]) for each, low in zip(maps, self._low, strict=True)]
+
+    def _quantile_loss(self, loo, probes, overlaps, n_levels, beta):
+        """Mean loss of quantiles predicted for rows that are left out."""
+        which, target, weight = loo.members(probes)
+        losses = []
+        for column, output in enumerate(self._output_maps(n_levels, beta)):
+
+            def evidence(values, column=column, output=output):
+                return output.states(values[:, column : column + 1]) ** 2
+
+            gathered = overlaps @ loo.evidence(evidence)
+            some = gathered.sum(axis=1) > 0
+            gathered[~some] = 1
+            found = quantiles(gathered, output.landmarks_[:, 0], _SHARES)[which]
+            error = target[:, column, None] - found
+            loss = np.maximum(_SHARES * error, (_SHARES - 1) * error).mean(axis=1)
+            spread = max(self._high[column] - self._low[column], 1e-300)
+            losses.append(np.average(loss, weights=weight) / spread)
+        return float(np.mean(losses))
+
+    # ---- what is summed and measured -----------------------------------------------
+
+    def _sum(self, rows, weights, target):
+        """Sums of every target's levels, one after the other."""
+        parts = [
+            self._sum_outcomes(
+                rows,
+                weights,
+                lambda which, column=column: self._roots(target[which], column),
+                np.argsort(target[:, column], kind="stable"),
+                self.n_levels_,
+            )
+            for column in range(target.shape[1])
+        ]
+        if len(parts) == 1:
+            return parts[0]
+        total = np.concatenate([part.total for part in parts])
+        return DensityMatrix(total, np.concatenate([part.weight for part in parts]))
+
+    def _roots(self, target, column):
+        """Square roots of the outcome weights of one target, shape (n, m)."""
+        roots = self.output_maps_[column].states(target[:, column : column + 1])
+        return np.where(roots > _LEAST_ROOT, roots, 0)
+
+    def _outcomes(self, target):
+        columns = range(target.shape[1])
+        return np.concatenate([self._roots(target, c) for c in columns], axis=1)
+
+    def _distributions(self, X):
+        """Pairs of probabilities (n, m) and levels (m,), one per target."""
+        self._require_rows()
+        return self._read_out(self._log_measured(self._checked(X)))
+
+    def _read_out(self, logs):
+        """Distributions from measured logarithms (n, t·m)."""
+        pairs = []
+        for column, output in enumerate(self.output_maps_):
+            part = slice(column * self.n_levels_, (column + 1) * self.n_levels_)
+            priors = safe_log(self.state_.weight[part])
+            chances = np.exp(log_posterior(logs[:, part], priors))
+            pairs.append((chances, output.landmarks_[:, 0]))
+        return pairs
+
+    def _raw_quantiles(self, distributions, wanted):
+        return [quantiles(*pair, wanted) for pair in distributions]
+
+    def _left_out_quantiles(self, wanted):
+        """Quantiles of the sampled rows, each left out of the model, per target."""
+        distributions = self._cache.get("left out", self.rank, self._left_out_sample)
+        return self._raw_quantiles(distributions, wanted)
+
+    def _left_out_sample(self):
+        sample = self.sample_
+        if sample is None:
+            raise ValueError(
+                "The 'calibration' parameter was set after the model had seen its "
+                "rows: set it before fit"
+            )
+        roots = self._outcomes(sample.target)
+        return self._read_out(self._log_left_out(sample.rows, roots, sample.weight))
+
+    def _needs_sample(self):
+        return self.calibration is not None
+
+    def _by_target(self, parts):
+        """Results of each target, as one array; of one target, without its axis."""
+        return parts[0] if self._one_target else np.stack(parts, axis=1)
+
+    def _checked_shares(self, name, shares):
+        self._require_rows()
+        values = np.atleast_1d(np.asarray(shares, dtype=float))
+        if values.ndim != 1 or not ((values > 0) & (values < 1)).all():
+            raise ValueError(f"{name} must lie between 0 and 1, got {shares!r}")
+        return values
+
+
+def _sorted_by_share(values, shares):
+    """Values (n, q) that do not fall as their shares rise."""
+    order = np.argsort(shares, kind="stable")
+    values[:, order] = np.sort(values, axis=1)
+    return values

@@ -1,0 +1,104 @@
+"""A small sample of the rows that a model has seen, which adds up as states do."""
+
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+
+_MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+
+
+@dataclass(frozen=True, eq=False)
+class RowSample:
+    """The rows with the smallest keys, where a key is a hash of the row itself.
+
+    A row's key does not depend on when or where it is seen, so the sample of a whole
+    is the same however the rows were split, and forgetting a row finds it again. A
+    row that comes twice is kept once, with the sum of its weights.
+
+    Parameters
+    ----------
+    size : int
+        The most rows to keep.
+    keys : array of shape (n,), uint64, ascending
+    rows : array of shape (n, d)
+    target : array of shape (n, ...)
+    weight : array of shape (n,)
+    """
+
+    size: int
+    keys: np.ndarray
+    rows: np.ndarray
+    target: np.ndarray
+    weight: np.ndarray
+
+    @classmethod
+    def of(cls, rows, target, weights, size, identity=None):
+        """Sample rows (n, d) with targets (n, ...) and weights (n,) or None.
+
+        ``identity`` (n, ...) stands for the targets in the keys where the targets
+        themselves are names that may change.
+        """
+        weights = np.ones(len(rows)) if weights is None else weights
+        seen = np.flatnonzero(weights)
+        keys = row_keys(rows[seen], (target if identity is None else identity)[seen])
+        first = seen[np.argsort(keys, kind="stable")]
+        sample = cls(size, np.sort(keys), rows[first], target[first], weights[first])
+        return sample._distinct()
+
+    def __add__(self, other):
+        """Sample of both sets of rows."""
+        pairs = zip(self._values(), other._values(), strict=True)
+        keys, *values = (np.concatenate(pair) for pair in pairs)
+        order = np.argsort(keys, kind="stable")
+        return RowSample(
+            self.size, keys[order], *(value[order] for value in values)
+        )._distinct()
+
+    def __sub__(self, other):
+        """Forget rows; rows that once had to make room for them do not come back."""
+        weight = self.weight.copy()
+        place = np.searchsorted(self.keys, other.keys).clip(max=len(self.keys) - 1)
+        same = self.keys[place] == other.keys
+        weight[place[same]] -= other.weight[same]
+        return self._with_weight(weight)._keep(weight > 1e-9 * self.weight)
+
+    def with_target(self, target):
+        """The same rows with their targets named anew."""
+        return RowSample(self.size, self.keys, self.rows, target, self.weight)
+
+    def _values(self):
+        return self.keys, self.rows, self.target, self.weight
+
+    def _with_weight(self, weight):
+        return RowSample(self.size, self.keys, self.rows, self.target, weight)
+
+    def _distinct(self):
+        """Equal rows once, and not more than there is room for."""
+        _, first, inverse = np.unique(self.keys, return_index=True, return_inverse=True)
+        weight = np.bincount(inverse, self.weight)
+        kept = self._keep(first)
+        return kept._with_weight(weight)._keep(slice(self.size))
+
+    def _keep(self, which):
+        return RowSample(self.size, *(value[which] for value in self._values()))
+
+
+def row_keys(rows, target):
+    """A hash of each row with its target, shape (n,), uint64.
+
+    Each number's bits are multiplied by an odd constant of its column and the
+    products added up, then mixed so that all bits of the sum matter.
+    """
+    flat = target.reshape(len(target), -1)
+    if rows.dtype.kind not in "fiu":
+        texts = (repr(row.tolist()).encode() for row in rows)
+        rows = np.array([[zlib.crc32(text)] for text in texts])
+    table = np.column_stack([rows, flat]).astype(np.float64) + 0.0  # one zero only
+    bits = np.ascontiguousarray(table).view(np.uint64)
+    odd = np.random.default_rng(0).integers(2**63, size=bits.shape[1], dtype=np.uint64)
+    keys = bits ^ (bits >> np.uint64(32))
+    keys = (keys * (2 * odd + np.uint64(1))).sum(axis=1, dtype=np.uint64)
+    for shift, factor in zip((30, 27), _MIX, strict=True):
+        keys = (keys ^ (keys >> np.uint64(shift))) * factor
+    return keys ^ (keys >> np.uint64(31))

@@ -1,0 +1,355 @@
+"""Choices by leave-one-out for models with a target: scaling, map and γ.
+
+What a row's neighbours say about its target is the sum of their evidence, each
+weighted by the squared overlap with the row. Leaving the row out is leaving its own
+term out. So one product of states gives the leave-one-out prediction of every row,
+for any number of outcomes: no state is built, and nothing is fitted again.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rhokit.estimators.choice import MapChooser
+from rhokit.estimators.scaling import Scaling
+from rhokit.features import FourierFeatures, gamma_by_rule
+
+# Leave-one-out probes so many rows, against so many.
+_MOST_PROBES = 1024
+_MOST_ROWS = 5000
+# Of an approximate map, at most this share of the rows: landmarks are not chosen from
+# the rows that probe them, which would make them look better than they are.
+_PROBED_SHARE = 0.25
+# γ around the median rule: coarse steps of the exact kernel, then finer ones.
+_COARSE = 2.0 ** np.arange(-3, 12)
+_FINE = 2.0 ** np.array([-0.5, 0.5])
+_MOST_STEPS = 6
+# Rivals to landmarks are first tried on so many probes, and followed up only if they
+# come close.
+_SCREENING_PROBES = 256
+_CLOSE = 0.03
+_MOST_SCALING_ROWS = 20_000
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What was tried, and how well it did when each row was left out.
+
+    Parameters
+    ----------
+    scale : str, array or None
+        Rule of the scaling.
+    feature_map : str
+        Name of the map; ``"exact"`` is the kernel itself.
+    gamma : float
+    score : float
+        More is better; to be compared among equal numbers of probes.
+    n_probes : int
+        How many rows were left out in turn.
+    """
+
+    scale: object
+    feature_map: str
+    gamma: float
+    score: float
+    n_probes: int
+
+
+class LeaveOneOut:
+    """Predictions of rows from all rows but themselves and their copies.
+
+    Parameters
+    ----------
+    rows : array of shape (n, d)
+        In the user's units.
+    weights : array of shape (n,), optional
+    target : array of shape (n, ...)
+    task : Task
+    rng : numpy.random.Generator
+    """
+
+    def __init__(self, rows, weights, target, task, rng):
+        seen = np.arange(len(rows)) if weights is None else np.flatnonzero(weights)
+        if len(seen) > _MOST_ROWS:
+            seen = np.sort(rng.choice(seen, _MOST_ROWS, replace=False))
+        # 0.0 and -0.0 are one value to arithmetic but two to a sort by bytes.
+        numeric = rows.dtype.kind == "f"
+        sample = rows[seen] + 0 if numeric else rows[seen].astype(str)
+        _, first, inverse = np.unique(
+            sample, axis=0, return_index=True, return_inverse=True
+        )
+        self.n_rows = len(rows)
+        self.task = task
+        self._seen = seen
+        self._group = inverse.ravel()  # of each member
+        self._first = seen[first]  # a row of each group
+        self._target = target[seen]
+        self._weight = np.ones(len(seen)) if weights is None else weights[seen]
+
+    @property
+    def n_distinct(self):
+        """Number of rows that differ."""
+        return len(self._first)
+
+    def rows(self, rows):
+        """One row of each group, from all rows in any units."""
+        return rows[self._first]
+
+    def probes(self, share=1.0):
+        """Groups to be left out in turn, at most this share of them."""
+        count = min(_MOST_PROBES, max(1, int(share * self.n_distinct)))
+        return np.linspace(0, self.n_distinct - 1, count).astype(int)
+
+    def unprobed(self, share):
+        """Which of all rows are no probe."""
+        kept = np.ones(self.n_rows, bool)
+        kept[self._seen[np.isin(self._group, self.probes(share))]] = False
+        return kept
+
+    def evidence(self, evidence_of):
+        """Weighted evidence of each group, shape (G, C)."""
+        evidence = evidence_of(self._target) * self._weight[:, None]
+        total = np.zeros((self.n_distinct, evidence.shape[1]))
+        np.add.at(total, self._group, evidence)
+        return total
+
+    def members(self, probes):
+        """Rows that belong to probes: which probe, their target, their weight."""
+        place = np.full(self.n_distinct, -1)
+        place[probes] = np.arange(len(probes))
+        mine = np.flatnonzero(place[self._group] >= 0)
+        return place[self._group[mine]], self._target[mine], self._weight[mine]
+
+    def score(self, overlaps, probes):
+        """Score of the task when probes are predicted with squared overlaps (P, G).
+
+        A probe's overlap with itself must be zero.
+        """
+        gathered = gather(overlaps, self.evidence(self.task.evidence))
+        which, target, weight = self.members(probes)
+        return self.task.score(gathered[which], target, weight)
+
+
+def gather(overlaps, evidence):
+    """Evidence (G, C) that squared overlaps (P, G) bring together, shape (P, C)."""
+    return (overlaps @ evidence.astype(overlaps.dtype)).astype(np.float64)
+
+
+def squared_distances(rows, probes):
+    """Distances (P, G) of the probes' rows to all; infinite to themselves."""
+    centred = rows - rows.mean(axis=0)
+    lengths = np.vecdot(centred, centred)
+    chosen = centred[probes]
+    squares = lengths[probes][:, None] + lengths - 2 * (chosen @ centred.T)
+    np.maximum(squares, 0, out=squares)
+    squares[np.arange(len(probes)), probes] = np.inf
+    # The nearest counts one: nothing underflows, as in the models themselves.
+    nearest = squares.min(axis=1, keepdims=True)
+    return squares - np.where(np.isfinite(nearest), nearest, 0)
+
+
+def map_overlaps(feature_map, rows, probes):
+    """Squared overlaps (P, G) of states; zero of the probes with themselves."""
+    states = feature_map.transform(rows)
+    product = states[probes] @ states.conj().T
+    squares = (product * product.conj()).real
+    squares[np.arange(len(probes)), probes] = 0
+    return squares
+
+
+class SupervisedChoice:
+    """Finds scaling, map and γ; keeps every candidate with its score.
+
+    Parameters
+    ----------
+    loo : LeaveOneOut
+    rows : array of shape (n, d)
+        All rows, in the user's units.
+    weights : array of shape (n,), optional
+    groups : array of shape (n,), optional
+        Which rows belong together, for the scaling.
+    scales : list
+        Rules of scaling to choose from.
+    gamma : float or str
+        ``"loo"`` for a choice.
+    wanted : str or FeatureMap
+    n_components, seed, bounded : see MapChooser
+    landmarks_by_group : bool
+        Whether groups get landmarks of their own.
+    """
+
+    def __init__(
+        self,
+        loo,
+        rows,
+        weights,
+        groups,
+        *,
+        scales,
+        gamma,
+        wanted,
+        n_components,
+        seed,
+        bounded,
+        landmarks_by_group,
+    ):
+        self.loo = loo
+        self.rows, self.weights, self.groups = rows, weights, groups
+        self.scales = scales
+        self.gamma = gamma
+        self.wanted, self.n_components = wanted, n_components
+        self.seed, self.bounded = seed, bounded
+        self.landmarks_by_group = landmarks_by_group
+        self.rng = np.random.default_rng(seed)
+        self.candidates = []
+
+    def run(self):
+        """Scaling, fitted map and γ."""
+        rule, scaling, gamma = self._choose_scale()
+        scaled = scaling.apply(self.rows)
+        kinds = self._kinds(scaled.shape[1])
+        kind = kinds[0]
+        if len(kinds) > 1 or (self.gamma == "loo" and not self._is_exact(kind)):
+            # Half the digits decide the same, in half the time.
+            narrow = scaled if scaling.is_identity else scaled.astype(np.float32)
+            kind, gamma = self._choose_map(kinds, narrow, gamma, rule)
+        chooser = self._chooser(kind, scaled, np.ones(len(scaled), bool))
+        if self.gamma == "loo" and chooser.kind(gamma) == "quadrature":
+            # A grid resolves any bandwidth: go on to that of all rows, by the usual
+            # rate.
+            share = self.loo.n_rows / min(self.loo.n_rows, _MOST_ROWS)
+            gamma *= share ** (2 / (scaled.shape[1] + 4))
+        return scaling, chooser(gamma), gamma
+
+    def _choose_scale(self):
+        """Rule, scaling and γ to start from that suit the exact kernel best."""
+        self._refuse_equal_rows()
+        scalings = [
+            Scaling.from_rows(rule, *self._rows_for_scaling()) for rule in self.scales
+        ]
+        found = [
+            (score, rule, scaling, gamma)
+            for rule, scaling in zip(self.scales, scalings, strict=True)
+            for gamma, score in self._kernel_scores(rule, scaling)
+        ]
+        return max(found, key=lambda each: each[0])[1:]
+
+    def _rows_for_scaling(self):
+        """Rows, weights and groups, not more than needed to see their spread."""
+        if len(self.rows) <= _MOST_SCALING_ROWS:
+            return self.rows, self.weights, self.groups
+        some = self.rng.choice(len(self.rows), _MOST_SCALING_ROWS, replace=False)
+        return tuple(
+            None if values is None else values[some]
+            for values in (self.rows, self.weights, self.groups)
+        )
+
+    def _refuse_equal_rows(self):
+        if isinstance(self.gamma, str) and self.loo.n_distinct < 2:
+            raise ValueError(
+                f"gamma={self.gamma!r} cannot be computed from rows that are all "
+                f"equal (n_samples={self.loo.n_rows}): give gamma as a number"
+            )
+
+    def _kernel_scores(self, rule, scaling):
+        """Pairs of γ and the exact kernel's score; a lone γ needs none."""
+        rows = scaling.apply(self.loo.rows(self.rows))
+        if self.gamma != "loo":
+            n, rng = self.loo.n_rows, self.rng
+            number = not isinstance(self.gamma, str)
+            gamma = (
+                float(self.gamma)
+                if number
+                else gamma_by_rule(self.gamma, rows, n_rows=n, rng=rng)
+            )
+            return [(gamma, 0.0)]
+        probes = self.loo.probes()
+        squares = squared_distances(rows.astype(np.float32), probes)
+
+        def scores(gammas):
+            kernels = (np.exp(np.float32(-gamma) * squares) for gamma in gammas)
+            values = [self.loo.score(kernel, probes) for kernel in kernels]
+            self.candidates += [
+                Candidate(rule, "exact", float(gamma), value, len(probes))
+                for gamma, value in zip(gammas, values, strict=True)
+            ]
+            return list(zip(map(float, gammas), values, strict=True))
+
+        coarse = scores(gamma_by_rule("median", rows, rng=self.rng) * _COARSE)
+        top = max(coarse, key=lambda pair: pair[1])[0]
+        return coarse + scores(top * _FINE)
+
+    def _kinds(self, d):
+        """The maps to compare: names, or instances."""
+        if self.wanted != "auto" or d <= 2:
+            return [self.wanted]
+        if self._is_exact("landmarks"):
+            return ["landmarks"]
+        rival = FourierFeatures(
+            n_components=self.n_components, form="pair", sampling="orthogonal"
+        )
+        return ["landmarks", rival]
+
+    def _is_exact(self, kind):
+        """Whether landmarks would be all rows, so that nothing is approximated."""
+        return kind == "landmarks" and (
+            self.loo.n_rows <= _MOST_ROWS and self.loo.n_distinct <= self.n_components
+        )
+
+    def _choose_map(self, kinds, scaled, start, rule):
+        """The map, and its γ, with the best leave-one-out score of its own."""
+        probes = self.loo.probes(_PROBED_SHARE)
+        few = probes[:: max(1, len(probes) // _SCREENING_PROBES)]
+        pool = self.loo.unprobed(_PROBED_SHARE)
+        rows = self.loo.rows(scaled)
+
+        def best_gamma(chooser, start, probes):
+            def score(gamma):
+                feature_map = chooser(gamma)
+                value = self.loo.score(map_overlaps(feature_map, rows, probes), probes)
+                name = type(feature_map).__name__
+                tried = Candidate(rule, name, gamma, value, len(probes))
+                self.candidates.append(tried)
+                return value
+
+            return climb(score, start, _MOST_STEPS if self.gamma == "loo" else 0)
+
+        choosers = [self._chooser(kind, scaled, pool) for kind in kinds]
+        first, *rivals = zip(kinds, choosers, strict=True)
+        found = [(*best_gamma(first[1], start, probes), first[0])]
+        for kind, chooser in rivals:
+            overlaps = map_overlaps(choosers[0](found[0][1]), rows, few)
+            value, gamma = best_gamma(chooser, start, few)
+            if value > self.loo.score(overlaps, few) - _CLOSE:
+                found.append((*best_gamma(chooser, gamma, probes), kind))
+        _, gamma, kind = max(found, key=lambda each: each[0])
+        return kind, gamma
+
+    def _chooser(self, kind, scaled, pool):
+        return MapChooser(
+            kind,
+            scaled[pool],
+            None if self.weights is None else self.weights[pool],
+            self.n_components,
+            self.seed,
+            self.bounded,
+            groups=self.groups[pool] if self.landmarks_by_group else None,
+            for_outcomes=True,
+        )
+
+
+def climb(score, start, most_steps):
+    """The best score by steps of two up or down from a start, with its γ."""
+    scores = {0: score(start)}
+
+    def at(step):
+        if step not in scores:
+            scores[step] = score(start * 2.0**step)
+        return scores[step]
+
+    best = 0
+    if most_steps:
+        direction = 1 if at(1) > at(0) else -1
+        while abs(best) < most_steps and at(best + direction) > at(best):
+            best += direction
+    return scores[best], start * 2.0**best
