@@ -8,10 +8,14 @@ from sklearn.utils.estimator_checks import (
 
 from rhokit import (
     DMKDE,
+    DMKDClassifier,
     FourierFeatures,
     LandmarkFeatures,
     MeanEmbeddingKDE,
     OneHotFeatures,
+    QMClassifier,
+    QMOrdinalClassifier,
+    QMRegressor,
     QuadratureFeatures,
     SoftmaxFeatures,
 )
@@ -28,6 +32,21 @@ ESTIMATORS = [
         random_state=0,
     ),
     MeanEmbeddingKDE(n_components=32, random_state=0),
+    DMKDClassifier(n_components=32, random_state=0),
+    DMKDClassifier(
+        gamma=0.5,
+        n_components=64,
+        feature_map="fourier",
+        priors="uniform",
+        reject=0.001,
+        reject_label=-99,
+        random_state=0,
+    ),
+    QMClassifier(n_components=32, output_map="softmax", random_state=0),
+    QMClassifier(n_components=32, joint_rank=24, random_state=0),
+    QMOrdinalClassifier(n_components=32, random_state=0),
+    QMRegressor(n_components=32, random_state=0),
+    QMRegressor(scale="whiten", n_components=64, n_levels="loo", random_state=0),
     FourierFeatures(n_components=16, random_state=0),
     FourierFeatures(
         n_components=16, sampling="structured", form="pair", random_state=0

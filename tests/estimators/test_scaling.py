@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from rhokit.estimators.scaling import Scaling
 
-RULES = [None, "std", "robust", "whiten", np.array([0.5, 2.0, 7.0])]
+RULES = [None, "std", "robust", "common", "whiten", np.array([0.5, 2.0, 7.0])]
 
 
 @pytest.fixture
@@ -56,3 +56,40 @@ def test_a_constant_column_keeps_its_scale(rows, rule):
 def test_single_precision_stays_single(rule):
     rows = np.random.default_rng(0).normal(size=(50, 2)).astype(np.float32)
     assert Scaling.from_rows(rule, rows).apply(rows).dtype == np.float32
+
+
+def test_whitening_leaves_directions_without_rows_alone():
+    """Fewer rows than columns: rounding must not be taken for spread."""
+    rows = np.random.default_rng(0).normal(size=(5, 9))
+    scaling = Scaling.from_rows("whiten", rows)
+    widths = np.sqrt(np.cov(scaling.apply(rows).T, bias=True).trace())
+    assert_allclose(widths, 2.0)  # four directions of variance one
+    assert np.abs(scaling.matrix).max() < 10
+
+
+def test_within_groups_the_rows_are_round():
+    """Inside groups: variance one in every direction but for the ridge, whatever the
+    columns' units; between them: nothing is taken away."""
+    rng = np.random.default_rng(0)
+    groups = rng.integers(3, size=3000)
+    mixing = rng.normal(size=(4, 4))
+    noise = rng.normal(size=(3000, 4)) @ mixing
+    rows = (noise + 10 * rng.normal(size=(3, 4))[groups]) * [1, 10, 100, 1000]
+    scaling = Scaling.from_rows("within", rows, groups=groups)
+    inside = scaling.apply(rows)
+    for group in range(3):
+        inside[groups == group] -= inside[groups == group].mean(axis=0)
+    covariance = inside.T @ inside / len(rows)
+    assert_allclose(covariance, np.diag(covariance.diagonal()), atol=1e-9)
+    assert covariance.diagonal().max() < 1
+    assert_allclose(covariance.diagonal().max(), 1, atol=0.1)
+
+
+def test_one_width_for_all_columns():
+    rows = np.random.default_rng(0).normal(size=(50, 3)) * [1, 2, 3]
+    scaling = Scaling.from_rows("common", rows)
+    assert_allclose(scaling.matrix, 1 / np.sqrt(rows.var(axis=0).mean()))
+    weights = np.arange(50.0)
+    scaling = Scaling.from_rows("common", rows, weights)
+    copies = Scaling.from_rows("common", rows.repeat(np.arange(50), axis=0))
+    assert_allclose(scaling.matrix, copies.matrix)

@@ -37,7 +37,7 @@ def log_measured(
     return logs if log_scale is None else logs + power * log_scale[:, None]
 
 
-def log_posterior(logs: Array, log_priors: Array) -> Array:
+def log_posterior(logs: Array, log_priors: Array, least: float = 0.0) -> Array:
     r"""Logarithms of the probabilities of classes, by Bayes' rule.
 
     .. math:: \log P(k \mid x) = \log \pi_k + \log m_k(x)
@@ -50,12 +50,18 @@ def log_posterior(logs: Array, log_priors: Array) -> Array:
     logs : array of shape (n, K)
         Logarithms of what was measured.
     log_priors : array of shape (K,)
+    least : float
+        A class that may occur has at least this share of the likeliest one's
+        probability: what rounding leaves below it says nothing.
     """
     xp = array_namespace(logs)
     joint = logs + log_priors
+    possible = xp.broadcast_to(log_priors > -xp.inf, joint.shape)
     nothing = xp.all(joint == -xp.inf, axis=1)[:, None]
     joint = xp.where(nothing, xp.broadcast_to(log_priors, joint.shape), joint)
     joint = joint - xp.max(joint, axis=1)[:, None]
+    if least > 0:
+        joint = xp.where(possible, xp.clip(joint, math.log(least), None), joint)
     return joint - xp.log(xp.sum(xp.exp(joint), axis=1))[:, None]
 
 

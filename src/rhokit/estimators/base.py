@@ -60,7 +60,7 @@ class StateEstimator(BaseEstimator, ABC):
     """
 
     _power = 2
-    _parameter_table: ClassVar = {
+    _parameter_table: ClassVar[dict[str, Any]] = {
         "gamma": [
             Interval(Real, 0, None, closed="neither"),
             StrOptions(set(GAMMA_RULES)),
@@ -371,8 +371,11 @@ class StateEstimator(BaseEstimator, ABC):
 
     def _measurement(self):
         """The function that measures columns, made when first needed."""
-        key = getattr(self, "rank", None)
-        return self._cache.get("measurement", key, self._prepare_measurement)
+        return self._cache.get("measurement", self._rank(), self._prepare_measurement)
+
+    def _rank(self):
+        """The rank to measure with."""
+        return getattr(self, "rank", None)
 
     def _is_prepared(self):
         return hasattr(self, "feature_map_")

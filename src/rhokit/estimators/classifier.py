@@ -8,13 +8,19 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
-from sklearn.utils.validation import check_consistent_length, column_or_1d
+from sklearn.utils.validation import (
+    assert_all_finite,
+    check_consistent_length,
+    column_or_1d,
+)
 
 from rhokit.core import log_posterior, onehot_states
 from rhokit.estimators.outcomes import OutcomeEstimator
-from rhokit.estimators.row_sample import RowSample
 from rhokit.estimators.tasks import Classes
 from rhokit.validation import Interval, StrOptions, all_or_nothing
+
+# Of the likeliest class; what sums and factors leave below it is rounding.
+LEAST_CHANCE = 1e-13
 
 
 class ClassEstimator(ClassifierMixin, OutcomeEstimator):
@@ -56,7 +62,7 @@ class ClassEstimator(ClassifierMixin, OutcomeEstimator):
         return np.exp(self.predict_log_proba(X))
 
     def predict_log_proba(self, X):
-        """Logarithms of :meth:`predict_proba`; ``-inf`` where it is zero."""
+        """Logarithms of :meth:`predict_proba`; ``-inf`` for classes without rows."""
         self._require_rows()
         return self._log_chances(self._checked(X))
 
@@ -65,9 +71,7 @@ class ClassEstimator(ClassifierMixin, OutcomeEstimator):
         logs = self.predict_log_proba(X)
         if logs.shape[1] != 2:
             return logs
-        with np.errstate(invalid="ignore"):
-            odds = logs[:, 1] - logs[:, 0]
-        return odds
+        return logs[:, 1] - logs[:, 0]
 
     @property
     def class_weight_(self):
@@ -85,6 +89,7 @@ class ClassEstimator(ClassifierMixin, OutcomeEstimator):
                 "the target y is None."
             )
         labels = column_or_1d(y, warn=True)
+        assert_all_finite(labels, input_name="y")
         check_consistent_length(rows, labels)
         check_classification_targets(labels)
         announced = getattr(self, "_announced", None)
@@ -109,12 +114,10 @@ class ClassEstimator(ClassifierMixin, OutcomeEstimator):
                 self.sample_ = self.sample_.with_target(places[self.sample_.target])
         self.classes_ = classes
 
-    def _sample(self, rows, weights, target, size):
-        # Codes change when classes come to be known; names do not.
-        names = np.array(
-            [zlib.crc32(repr(name).encode()) for name in self.classes_.tolist()]
-        )
-        return RowSample.of(rows, target, weights, size, identity=names[target])
+    def _names(self, target):
+        """Hashed labels: codes change when classes come to be known, these do not."""
+        labels = self.classes_.tolist()
+        return np.array([zlib.crc32(repr(label).encode()) for label in labels])[target]
 
     def _take_up(self, other):
         self._set_classes(unique_labels(self.classes_, other.classes_))
@@ -146,7 +149,7 @@ class ClassEstimator(ClassifierMixin, OutcomeEstimator):
             return np.log(self.state_.weight / self.state_.weight.sum())
 
     def _log_chances(self, rows):
-        return log_posterior(self._log_measured(rows), self._log_priors())
+        return log_posterior(self._log_measured(rows), self._log_priors(), LEAST_CHANCE)
 
 
 class DMKDClassifier(ClassEstimator):
@@ -169,9 +172,10 @@ class DMKDClassifier(ClassEstimator):
         closed form. A number is in the units of the (scaled) rows.
     n_components : int, default=1024
         Landmarks, or random features; the most components of a grid.
-    rank : int, float, "elbow" or None, default=None
+    rank : int, float, "elbow", "loo" or None, default=None
         Keep so many eigenvectors of each ρ for prediction: a count, a fraction of the
-        dimension, or those above the mean eigenvalue. None keeps all.
+        dimension, those above the mean eigenvalue, or as many as classify rows left
+        out best (which costs a decomposition per class). None keeps all.
     feature_map : str or FeatureMap, default="auto"
         ``"auto"`` compares landmarks with orthogonal Fourier features (one or two
         columns: takes a grid where it fits). ``"landmarks"``, which are chosen class
@@ -292,7 +296,7 @@ class DMKDClassifier(ClassEstimator):
         if self.reject is None:
             return None
         return self._cache.get(
-            "threshold", (self.reject, self.rank, str(self.priors)), self._learned
+            "threshold", (self.reject, self._rank(), str(self.priors)), self._learned
         )
 
     def _learned(self):
@@ -321,6 +325,9 @@ class DMKDClassifier(ClassEstimator):
 
     def _needs_sample(self):
         return self.reject is not None
+
+    def _needs_witnesses(self):
+        return self.reject is not None  # landmarks lie closer to their own rows
 
     def _log_priors(self):
         seen = self.state_.weight > 0

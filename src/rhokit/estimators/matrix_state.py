@@ -67,26 +67,33 @@ class MatrixState(StateEstimator):
 
     def _measure_outcomes(self, rank):
         """What measures columns with every outcome's density matrix."""
+        weight = self.state_.weight
+        return self._measure_sums(zip(self.state_.total, weight, strict=True), rank)
+
+    def _measure_sums(self, sums, rank, *, projector=False):
+        """What measures columns with density matrices, given as sums and weights.
+
+        They are taken one at a time, to save memory. With ``projector``, only how much
+        the rank keeps of each state is measured.
+        """
         feature_map = self._measured_map()
         with small_algebra(feature_map.n_columns_):
-            return Measurement(self._folded(rank), feature_map.column_dtype_)
+            factors = (
+                self._factor_over_columns(total, mass, rank, projector)
+                for total, mass in sums
+            )
+            return Measurement(factors, feature_map.column_dtype_)
 
-    def _folded(self, rank, *, projector=False):
-        """Factors over the map's columns, one outcome at a time to save memory.
-
-        With ``projector``, of the projection onto what the rank keeps.
-        """
+    def _factor_over_columns(self, total, mass, rank, projector):
+        """Factor of ``total / mass`` over the map's columns, shape (r, m)."""
+        state = DensityMatrix(total[None], np.array([mass]))
         whitening = self.feature_map_.whitening_
         if whitening is not None:
             whitening = whitening.astype(np.float64)
-        weight = self.state_.weight
-        for total, mass in zip(self.state_.total, weight, strict=True):
-            one = DensityMatrix(total[None], mass[None])
-            if whitening is not None:
-                one = one.change_basis(whitening)
-            rho = one.normalized()[0]
-            factor = thin_factor(rho) if rank is None else eigen_factor(rho, rank)
-            if projector:
-                lengths = np.linalg.norm(factor, axis=1, keepdims=True)
-                factor = factor / np.where(lengths > 0, lengths, 1)
-            yield factor if whitening is None else factor @ whitening.T
+            state = state.change_basis(whitening)
+        rho = state.normalized()[0]
+        factor = thin_factor(rho) if rank is None else eigen_factor(rho, rank)
+        if projector:
+            lengths = np.linalg.norm(factor, axis=1, keepdims=True)
+            factor = factor / np.where(lengths > 0, lengths, 1)
+        return factor if whitening is None else factor @ whitening.T

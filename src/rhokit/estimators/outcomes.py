@@ -14,15 +14,16 @@ from rhokit.estimators.scaling import GROUP_RULES, RULES, Scaling
 from rhokit.estimators.supervised_choice import (
     LeaveOneOut,
     SupervisedChoice,
-    map_overlaps,
+    choose_rank_by_score,
 )
-from rhokit.fast import Measurement, small_algebra
 from rhokit.validation import StrOptions, generator
 
 # Of more columns, the covariance inside groups costs more than it may bring.
 _MOST_WITHIN_COLUMNS = 1024
 # Rows that are kept to learn from what they measure when left out.
-_SAMPLE_ROWS = 2000
+SAMPLE_ROWS = 2000
+# Of few rows, at most this share is kept out of the choice of landmarks.
+WITNESS_SHARE = 0.25
 
 
 class OutcomeEstimator(MatrixState):
@@ -35,6 +36,7 @@ class OutcomeEstimator(MatrixState):
     _landmarks_by_group = False
     _parameter_table: ClassVar = MatrixState._parameter_table | {
         "scale": [StrOptions({"auto", *RULES, *GROUP_RULES}), "array-like", None],
+        "rank": [*MatrixState._parameter_table["rank"], StrOptions({"loo"})],
     }
 
     # ---- what a subclass says ----------------------------------------------------
@@ -51,11 +53,22 @@ class OutcomeEstimator(MatrixState):
     def _groups(self, target):
         """Which rows belong together, shape (n,)."""
 
-    def _plan_readout(self, loo):
-        """Hook: choose what turns measured values into predictions."""
+    def _plan_readout(self, loo, sample):
+        """Hook: choose what turns measured values into predictions.
+
+        ``sample`` are the scaled rows of the leave-one-out.
+        """
+
+    def _rank_task(self, loo):
+        """How predictions from the outcomes themselves are scored."""
+        return loo.task
 
     def _needs_sample(self):
         """Whether rows must be kept to learn from them when left out."""
+        return False
+
+    def _needs_witnesses(self):
+        """Whether the sample must not have taken part in the choice of landmarks."""
         return False
 
     # ---- learning ----------------------------------------------------------------
@@ -70,7 +83,12 @@ class OutcomeEstimator(MatrixState):
             self._task(target, weights),
             np.random.default_rng(seed),
         )
+        self._sample_size = SAMPLE_ROWS
         if self._is_gaussian():
+            witnesses = None
+            if self._needs_witnesses():
+                size = min(SAMPLE_ROWS, max(1, int(WITNESS_SHARE * len(rows))))
+                witnesses = self._sample(rows, weights, target, size)
             choice = SupervisedChoice(
                 loo,
                 rows,
@@ -83,9 +101,12 @@ class OutcomeEstimator(MatrixState):
                 seed=seed,
                 bounded=bounded,
                 landmarks_by_group=self._landmarks_by_group,
+                witnesses=witnesses and witnesses.holds(rows, self._names(target)),
             )
             self.scaling_, self.feature_map_, self.gamma_ = choice.run()
             self.candidates_ = choice.candidates
+            if choice.spared_witnesses:
+                self._sample_size = witnesses.size
         else:
             self.gamma_, self.candidates_ = None, []
             self.scaling_ = Scaling.from_rows(self._scale_rule(), rows, weights)
@@ -94,9 +115,11 @@ class OutcomeEstimator(MatrixState):
                 self.feature_map, scaled, weights, self.n_components, seed, bounded
             )
             self.feature_map_ = chooser(None)
-        self._rows_of_choice = rows
-        self._plan_readout(loo)
-        del self._rows_of_choice
+        sample = self._apply_scaling(loo.rows(rows))
+        self._plan_readout(loo, sample)
+        if self.rank == "loo":
+            states = self.feature_map_.transform(sample)
+            self.rank_ = choose_rank_by_score(loo, self._rank_task(loo), states)
         self.sample_ = None
 
     def _scales(self, d):
@@ -109,16 +132,10 @@ class OutcomeEstimator(MatrixState):
         within = ["within"] if d <= _MOST_WITHIN_COLUMNS else []
         return ["std", "common", *within]
 
-    def _probe_overlaps(self, loo):
-        """Probes of a leave-one-out, and their squared overlaps under the map."""
-        probes = loo.probes()
-        rows = self._apply_scaling(loo.rows(self._rows_of_choice))
-        return probes, map_overlaps(self.feature_map_, rows, probes)
-
     def _add(self, rows, weights, target):
         super()._add(rows, weights, target)
         if self._needs_sample():
-            fresh = self._sample(rows, weights, target, _SAMPLE_ROWS)
+            fresh = self._sample(rows, weights, target, self._sample_size)
             self.sample_ = fresh if self.sample_ is None else self.sample_ + fresh
 
     def _take_up(self, other):
@@ -133,7 +150,11 @@ class OutcomeEstimator(MatrixState):
             self.sample_ -= self._sample(rows, weights, target, len(rows))
 
     def _sample(self, rows, weights, target, size):
-        return RowSample.of(rows, target, weights, size)
+        return RowSample.of(rows, target, weights, size, self._names(target))
+
+    def _names(self, target):
+        """What tells rows with different targets apart, shape (n, ...)."""
+        return target
 
     # ---- measuring ---------------------------------------------------------------
 
@@ -142,14 +163,18 @@ class OutcomeEstimator(MatrixState):
         return self.feature_map_.unnormalized()
 
     def _prepare_measurement(self):
-        return self._measure_outcomes(self.rank).born
+        return self._measure_outcomes(self._rank()).born
+
+    def _rank(self):
+        """The rank to measure with."""
+        return self.rank_ if self.rank == "loo" else self.rank
 
     def _log_left_out(self, rows, roots, weights):
         """Logarithms measured by rows of the state, each with itself left out, (n, K).
 
-        The sums lack the rows; they are still divided by the outcomes' whole weights,
-        which is what the priors are made of. What rows measure of themselves is known in closed form: the squared overlap
-        with their own state, or with what the rank keeps of it.
+        What rows measure of themselves is known in closed form: the squared overlap
+        with their own state, or with what the rank keeps of it. The sums lack that;
+        they are still divided by the outcomes' whole weights, as priors are made of.
 
         Parameters
         ----------
@@ -179,9 +204,8 @@ class OutcomeEstimator(MatrixState):
 
     def _kept_measurement(self):
         """Measures how much of a state the rank keeps; None where that is all."""
-        if self.rank is None:
+        rank = self._rank()
+        if rank is None:
             return None
-        feature_map = self._measured_map()
-        with small_algebra(feature_map.n_columns_):
-            factors = self._folded(self.rank, projector=True)
-            return Measurement(factors, feature_map.column_dtype_).born
+        sums = zip(self.state_.total, self.state_.weight, strict=True)
+        return self._measure_sums(sums, rank, projector=True).born

@@ -13,19 +13,19 @@ from rhokit.core.arrays import safe_log
 from rhokit.core.distributions import mean_and_std, quantiles
 from rhokit.estimators.conformal import offset_for_coverage, offset_for_share
 from rhokit.estimators.outcomes import OutcomeEstimator
-from rhokit.estimators.tasks import Values
+from rhokit.estimators.supervised_choice import map_overlaps
+from rhokit.estimators.tasks import Levels, Values
 from rhokit.features import SoftmaxFeatures
 from rhokit.validation import Interval, StrOptions
 
-# Outcome weights below the square of this are left out: they are less than the
-# rounding of the sums, and a row then has few outcomes instead of all.
-_LEAST_ROOT = 1e-9
+# Outcome weights below the square of this are left out: together they are less than
+# 1e-10 of a row, which then has few outcomes instead of all.
+_LEAST_ROOT = 1e-6
 # Groups of similar targets, for the scaling.
 _MOST_GROUPS = 10
 # What leave-one-out chooses from: levels, and sharpness in units of their distance.
 _LEVELS = (16, 32, 64)
 _BETAS = (0.5, 1.0, 2.0, 4.0)
-_SHARES = np.arange(1, 20) / 20
 
 
 class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
@@ -51,7 +51,7 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
         turn, in closed form. A number is in the units of the (scaled) rows.
     n_components : int, default=1024
         Landmarks, or random features; the most components of a grid.
-    rank : int, float, "elbow" or None, default=None
+    rank : int, float, "elbow", "loo" or None, default=None
         Keep so many eigenvectors of each level's matrix for prediction.
     feature_map, scale :
         As for :class:`DMKDClassifier`; ``scale="within"`` whitens by the covariance
@@ -89,8 +89,8 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
     >>> X = rng.uniform(-3, 3, size=(1000, 1))
     >>> y = np.sin(X[:, 0]) + rng.normal(0, 0.1 + 0.1 * np.abs(X[:, 0]))
     >>> model = QMRegressor(random_state=0).fit(X[:800], y[:800])
-    >>> model.predict([[-1.5], [1.5]]).round(1)
-    array([-1.,  1.])
+    >>> model.predict([[1.5]]).round(1)
+    array([1.])
     >>> low, high = model.predict_interval(X[800:], coverage=0.9).T
     >>> bool(0.86 < np.mean((low <= y[800:]) & (y[800:] <= high)) < 0.94)
     True
@@ -139,6 +139,8 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
 
         With ``return_std``, also its standard deviation, of the same shape.
         """
+        if not return_std and self._rank() is None:
+            return self._by_target(self._means(X))
         moments = [
             mean_and_std(chances, levels) for chances, levels in self._distributions(X)
         ]
@@ -255,16 +257,17 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
         outside = (target < self._low) | (target > self._high)
         if weights is not None:
             outside &= (weights > 0)[:, None]
-        if outside.any():
-            row, column = (int(index[0]) for index in np.nonzero(outside))
-            low, high = self._low[column], self._high[column]
-            name = "y" if self._one_target else f"target {column} of y"
-            raise ValueError(
-                f"row {row} of {name} is {target[row, column]!r}, outside the range "
-                f"[{low}, {high}] of this {type(self).__name__}'s levels "
-                f"({int(outside.any(axis=1).sum())} such rows): give bounds=(low, high) "
-                "that hold all values to come before the first batch"
-            )
+        if not outside.any():
+            return
+        row, column = (int(index[0]) for index in np.nonzero(outside))
+        count = int(outside.any(axis=1).sum())
+        name = "y" if self._one_target else f"target {column} of y"
+        raise ValueError(
+            f"row {row} of {name} is {float(target[row, column])}, outside the range "
+            f"[{self._low[column]}, {self._high[column]}] that this model has levels "
+            f"for ({count} such rows): give bounds=(low, high) that hold all values to "
+            "come before the first batch"
+        )
 
     def _groups(self, target):
         """Groups of about equally many rows with similar first targets."""
@@ -275,7 +278,7 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
     def _task(self, target, weights):
         return Values(target, weights)
 
-    def _plan_readout(self, loo):
+    def _plan_readout(self, loo, sample):
         """Choose the levels' number and sharpness; make the maps of the targets."""
         counts = _LEVELS if self.n_levels == "loo" else (self.n_levels,)
         sharps = _BETAS if self.beta == "loo" else (None,)
@@ -285,11 +288,7 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
             for sharp in sharps
         ]
         if len(options) > 1:
-            probes, overlaps = self._probe_overlaps(loo)
-            losses = [
-                self._quantile_loss(loo, probes, overlaps, *option)
-                for option in options
-            ]
+            losses = self._quantile_losses(loo, sample, options)
             options = [options[int(np.argmin(losses))]]
         self.n_levels_, self.beta_ = options[0]
         self.output_maps_ = self._output_maps(*options[0])
@@ -302,24 +301,22 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
         ]
         return [each.fit([[low]]) for each, low in zip(maps, self._low, strict=True)]
 
-    def _quantile_loss(self, loo, probes, overlaps, n_levels, beta):
-        """Mean loss of quantiles predicted for rows that are left out."""
+    def _quantile_losses(self, loo, sample, options):
+        """Mean loss of quantiles predicted for rows left out, for each option."""
+        tasks = [Levels(self._output_maps(*option)) for option in options]
+        probes = loo.probes()
+        overlaps = map_overlaps(self.feature_map_, sample, probes)
+        evidence = [loo.evidence(task.evidence) for task in tasks]
+        gathered = loo.gather(overlaps, probes, np.concatenate(evidence, axis=1))
+        stops = np.cumsum([part.shape[1] for part in evidence])[:-1]
         which, target, weight = loo.members(probes)
-        losses = []
-        for column, output in enumerate(self._output_maps(n_levels, beta)):
+        return [
+            task.quantile_loss(part[which], target, weight)
+            for task, part in zip(tasks, np.split(gathered, stops, axis=1), strict=True)
+        ]
 
-            def evidence(values, column=column, output=output):
-                return output.states(values[:, column : column + 1]) ** 2
-
-            gathered = overlaps @ loo.evidence(evidence)
-            some = gathered.sum(axis=1) > 0
-            gathered[~some] = 1
-            found = quantiles(gathered, output.landmarks_[:, 0], _SHARES)[which]
-            error = target[:, column, None] - found
-            loss = np.maximum(_SHARES * error, (_SHARES - 1) * error).mean(axis=1)
-            spread = max(self._high[column] - self._low[column], 1e-300)
-            losses.append(np.average(loss, weights=weight) / spread)
-        return float(np.mean(losses))
+    def _rank_task(self, loo):
+        return Levels(self.output_maps_)
 
     # ---- what is summed and measured -----------------------------------------------
 
@@ -354,11 +351,53 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
         self._require_rows()
         return self._read_out(self._log_measured(self._checked(X)))
 
+    def _means(self, X):
+        """Means without distributions: two measurements instead of one per level.
+
+        The mean is a ratio of two sums over levels, and sums of density matrices are
+        density matrices.
+        """
+        self._require_rows()
+        measure = self._cache.get("means", None, self._prepare_means)
+
+        def use(worker, which, columns, log_scale):
+            return measure(columns).astype(np.float64)
+
+        blocks = self._for_blocks(self._checked(X), use, relative=True, stretch=2)
+        total, *moments = np.concatenate(blocks).T
+        seen = total > 0
+        safe = np.where(seen, total, 1)
+        means = []
+        for part, low, high, moment in zip(
+            self._parts(), self._low, self._high, moments, strict=True
+        ):
+            mass = self.state_.weight[part]
+            prior = mass @ self._positions() / mass.sum()
+            means.append(low + (high - low) * np.where(seen, moment / safe, prior))
+        return means
+
+    def _prepare_means(self):
+        total, mass = self.state_.total, self.state_.weight
+        positions = self._positions()
+        size = mass[self._parts()[0]].sum()
+        sums = [total[self._parts()[0]].sum(axis=0)]
+        sums += [np.tensordot(positions, total[part], axes=1) for part in self._parts()]
+        return self._measure_sums([(each, size) for each in sums], None).born
+
+    def _positions(self):
+        """The levels as parts of the range, shape (m,)."""
+        return np.linspace(0, 1, self.n_levels_)
+
+    def _parts(self):
+        """Which outcomes belong to each target."""
+        m = self.n_levels_
+        starts = range(0, len(self.output_maps_) * m, m)
+        return [slice(start, start + m) for start in starts]
+
     def _read_out(self, logs):
         """Distributions from measured logarithms (n, t·m)."""
         pairs = []
-        for column, output in enumerate(self.output_maps_):
-            part = slice(column * self.n_levels_, (column + 1) * self.n_levels_)
+        for part, output in zip(self._parts(), self.output_maps_, strict=True):
             priors = safe_log(self.state_.weight[part])
             chances = np.exp(log_posterior(logs[:, part], priors))
             pairs.append((chances, output.landmarks_[:, 0]))
@@ -369,7 +408,7 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
 
     def _left_out_quantiles(self, wanted):
         """Quantiles of the sampled rows, each left out of the model, per target."""
-        distributions = self._cache.get("left out", self.rank, self._left_out_sample)
+        distributions = self._cache.get("left out", self._rank(), self._left_out_sample)
         return self._raw_quantiles(distributions, wanted)
 
     def _left_out_sample(self):

@@ -33,15 +33,15 @@ class RowSample:
     weight: np.ndarray
 
     @classmethod
-    def of(cls, rows, target, weights, size, identity=None):
+    def of(cls, rows, target, weights, size, names=None):
         """Sample rows (n, d) with targets (n, ...) and weights (n,) or None.
 
-        ``identity`` (n, ...) stands for the targets in the keys where the targets
-        themselves are names that may change.
+        ``names`` (n, ...) stand for the targets in the keys where the targets
+        themselves are codes that may change.
         """
         weights = np.ones(len(rows)) if weights is None else weights
         seen = np.flatnonzero(weights)
-        keys = row_keys(rows[seen], (target if identity is None else identity)[seen])
+        keys = row_keys(rows[seen], (target if names is None else names)[seen])
         first = seen[np.argsort(keys, kind="stable")]
         sample = cls(size, np.sort(keys), rows[first], target[first], weights[first])
         return sample._distinct()
@@ -62,6 +62,10 @@ class RowSample:
         same = self.keys[place] == other.keys
         weight[place[same]] -= other.weight[same]
         return self._with_weight(weight)._keep(weight > 1e-9 * self.weight)
+
+    def holds(self, rows, names):
+        """Which of rows (n, d) with these names (n, ...) are in the sample."""
+        return np.isin(row_keys(rows, names), self.keys)
 
     def with_target(self, target):
         """The same rows with their targets named anew."""

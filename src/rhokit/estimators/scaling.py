@@ -56,8 +56,9 @@ class Scaling:
             return cls(centre, _inverse_widths(spread, rows))
         covariance = np.cov(rows.T, aweights=mass, bias=True).reshape(d, d)
         values, vectors = np.linalg.eigh(covariance)
-        widths = np.sqrt(np.clip(values, 0, None))
-        return cls(centre, vectors * _inverse_widths(widths, rows))
+        # Variances keep rounding relative to the largest one, not to their own size.
+        values[values < 10 * d * np.finfo(rows.dtype).eps * values[-1]] = 0
+        return cls(centre, vectors * _inverse_widths(np.sqrt(values), rows))
 
     @classmethod
     def _within_groups(cls, rows, mass, groups):

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rhokit.core.spectrum import leading_eigenpairs
 from rhokit.estimators.choice import MapChooser
 from rhokit.estimators.scaling import Scaling
-from rhokit.features import FourierFeatures, gamma_by_rule
+from rhokit.fast import map_blocks
+from rhokit.features import FourierFeatures, LandmarkFeatures, gamma_by_rule
 
 # Leave-one-out probes so many rows, against so many.
 _MOST_PROBES = 1024
@@ -29,6 +31,8 @@ _MOST_STEPS = 6
 _SCREENING_PROBES = 256
 _CLOSE = 0.03
 _MOST_SCALING_ROWS = 20_000
+_MOST_HALVINGS = 6
+_PROBES_PER_BLOCK = 128
 
 
 @dataclass(frozen=True)
@@ -120,41 +124,112 @@ class LeaveOneOut:
         mine = np.flatnonzero(place[self._group] >= 0)
         return place[self._group[mine]], self._target[mine], self._weight[mine]
 
-    def score(self, overlaps, probes):
-        """Score of the task when probes are predicted with squared overlaps (P, G).
+    def gather(self, overlaps, probes, evidence):
+        """Evidence (G, C) that probes get from all rows but themselves, (P, C).
 
-        A probe's overlap with itself must be zero.
+        Parameters
+        ----------
+        overlaps : callable
+            From a slice of the probes to their squared overlaps with all groups,
+            shape (b, G).
+        probes : array of shape (P,)
+        evidence : array of shape (G, C)
         """
-        gathered = gather(overlaps, self.evidence(self.task.evidence))
+
+        def work(worker, block):
+            part = overlaps(block)
+            part[np.arange(len(part)), probes[block]] = 0
+            return part @ evidence.astype(part.dtype)
+
+        parts = map_blocks(work, len(probes), _PROBES_PER_BLOCK)
+        return np.concatenate(parts).astype(np.float64)
+
+    def score(self, overlaps, probes):
+        """Score of the task when probes are predicted from the other rows."""
+        evidence = self.evidence(self.task.evidence)
         which, target, weight = self.members(probes)
-        return self.task.score(gathered[which], target, weight)
-
-
-def gather(overlaps, evidence):
-    """Evidence (G, C) that squared overlaps (P, G) bring together, shape (P, C)."""
-    return (overlaps @ evidence.astype(overlaps.dtype)).astype(np.float64)
+        gathered = self.gather(overlaps, probes, evidence)[which]
+        return self.task.score(gathered, target, weight)
 
 
 def squared_distances(rows, probes):
-    """Distances (P, G) of the probes' rows to all; infinite to themselves."""
+    """Squared distances (P, G) of probes to all rows, less that to the nearest other.
+
+    So the nearest counts one: nothing underflows, as in the models themselves.
+    """
     centred = rows - rows.mean(axis=0)
     lengths = np.vecdot(centred, centred)
-    chosen = centred[probes]
-    squares = lengths[probes][:, None] + lengths - 2 * (chosen @ centred.T)
-    np.maximum(squares, 0, out=squares)
-    squares[np.arange(len(probes)), probes] = np.inf
-    # The nearest counts one: nothing underflows, as in the models themselves.
-    nearest = squares.min(axis=1, keepdims=True)
-    return squares - np.where(np.isfinite(nearest), nearest, 0)
+
+    def work(worker, block):
+        own = probes[block]
+        squares = lengths[own][:, None] + lengths - 2 * (centred[own] @ centred.T)
+        squares[np.arange(len(own)), own] = np.inf
+        nearest = squares.min(axis=1, keepdims=True)
+        return np.maximum(squares - np.where(np.isfinite(nearest), nearest, 0), 0)
+
+    return np.concatenate(map_blocks(work, len(probes), _PROBES_PER_BLOCK))
+
+
+def kernel_overlaps(squares, gamma):
+    """Squared overlaps under the kernel itself, from squared distances (P, G)."""
+    rate = squares.dtype.type(-gamma)
+    return lambda block: np.exp(rate * squares[block])
 
 
 def map_overlaps(feature_map, rows, probes):
-    """Squared overlaps (P, G) of states; zero of the probes with themselves."""
+    """Squared overlaps of probes with all rows, of states under a map."""
     states = feature_map.transform(rows)
-    product = states[probes] @ states.conj().T
-    squares = (product * product.conj()).real
-    squares[np.arange(len(probes)), probes] = 0
-    return squares
+    others = states.conj().T
+
+    def overlaps(block):
+        product = states[probes[block]] @ others
+        return (product * product.conj()).real
+
+    return overlaps
+
+
+def choose_rank_by_score(loo, task, states):
+    """How many eigenvectors of each outcome's matrix predict rows left out best.
+
+    Leaving a row out, the eigenvectors stay as they are, and it takes its own term
+    out of what they keep: so one decomposition per outcome serves all ranks.
+
+    Parameters
+    ----------
+    loo : LeaveOneOut
+    task : Task
+        Whose evidence are the weights of outcomes.
+    states : array of shape (G, D)
+        States of one row of each group.
+
+    Returns
+    -------
+    rank : int, or None where everything is worth keeping
+    """
+    probes = loo.probes()
+    evidence = loo.evidence(task.evidence)  # (G, K)
+    dim = states.shape[1]
+    ranks = [max(1, dim // 2**halvings) for halvings in range(_MOST_HALVINGS, -1, -1)]
+    gathered = np.zeros((len(ranks), len(probes), evidence.shape[1]))
+
+    def work(worker, block):
+        for outcome in range(block.start, block.stop):
+            mass = evidence[:, outcome]
+            rooted = states * np.sqrt(mass).astype(states.real.dtype)[:, None]
+            values, vectors = leading_eigenpairs(rooted.T @ rooted.conj())
+            parts = np.abs(states[probes] @ vectors.conj()) ** 2  # (P, D)
+            for index, rank in enumerate(ranks):
+                kept = parts[:, :rank].sum(axis=1)
+                total = parts[:, :rank] @ values[:rank]
+                gathered[index, :, outcome] = total - mass[probes] * kept**2
+
+    map_blocks(work, evidence.shape[1], 1)
+    which, target, weight = loo.members(probes)
+    scores = [
+        task.score(np.clip(each, 0, None)[which], target, weight) for each in gathered
+    ]
+    best = ranks[int(np.argmax(scores))]  # of equals, the smallest
+    return None if best == dim else best
 
 
 class SupervisedChoice:
@@ -176,6 +251,8 @@ class SupervisedChoice:
     n_components, seed, bounded : see MapChooser
     landmarks_by_group : bool
         Whether groups get landmarks of their own.
+    witnesses : array of shape (n,), bool, optional
+        Rows that landmarks must not be chosen from, where they are not all rows.
     """
 
     def __init__(
@@ -192,6 +269,7 @@ class SupervisedChoice:
         seed,
         bounded,
         landmarks_by_group,
+        witnesses=None,
     ):
         self.loo = loo
         self.rows, self.weights, self.groups = rows, weights, groups
@@ -200,8 +278,10 @@ class SupervisedChoice:
         self.wanted, self.n_components = wanted, n_components
         self.seed, self.bounded = seed, bounded
         self.landmarks_by_group = landmarks_by_group
+        self.witnesses = witnesses
         self.rng = np.random.default_rng(seed)
         self.candidates = []
+        self.spared_witnesses = False
 
     def run(self):
         """Scaling, fitted map and γ."""
@@ -213,7 +293,7 @@ class SupervisedChoice:
             # Half the digits decide the same, in half the time.
             narrow = scaled if scaling.is_identity else scaled.astype(np.float32)
             kind, gamma = self._choose_map(kinds, narrow, gamma, rule)
-        chooser = self._chooser(kind, scaled, np.ones(len(scaled), bool))
+        chooser = self._chooser(kind, scaled, self._pool(kind))
         if self.gamma == "loo" and chooser.kind(gamma) == "quadrature":
             # A grid resolves any bandwidth: go on to that of all rows, by the usual
             # rate.
@@ -267,8 +347,10 @@ class SupervisedChoice:
         squares = squared_distances(rows.astype(np.float32), probes)
 
         def scores(gammas):
-            kernels = (np.exp(np.float32(-gamma) * squares) for gamma in gammas)
-            values = [self.loo.score(kernel, probes) for kernel in kernels]
+            values = [
+                self.loo.score(kernel_overlaps(squares, gamma), probes)
+                for gamma in gammas
+            ]
             self.candidates += [
                 Candidate(rule, "exact", float(gamma), value, len(probes))
                 for gamma, value in zip(gammas, values, strict=True)
@@ -292,8 +374,18 @@ class SupervisedChoice:
 
     def _is_exact(self, kind):
         """Whether landmarks would be all rows, so that nothing is approximated."""
-        return kind == "landmarks" and (
+        return kind in ("auto", "landmarks") and (
             self.loo.n_rows <= _MOST_ROWS and self.loo.n_distinct <= self.n_components
+        )
+
+    def _pool(self, kind):
+        """Rows that the final map is made from."""
+        adapts = kind in ("auto", "landmarks") or isinstance(kind, LandmarkFeatures)
+        self.spared_witnesses = (
+            self.witnesses is not None and adapts and not self._is_exact(kind)
+        )
+        return (
+            ~self.witnesses if self.spared_witnesses else np.ones(len(self.rows), bool)
         )
 
     def _choose_map(self, kinds, scaled, start, rule):

@@ -5,6 +5,7 @@ from typing import Protocol
 import numpy as np
 
 from rhokit.core import onehot_states
+from rhokit.core.distributions import quantiles
 
 
 class Task(Protocol):
@@ -86,6 +87,54 @@ class Values:
         mean = np.where(total > 0, gathered[:, 1:] / safe, 0)
         error = ((mean - self.evidence(target)[:, 1:]) ** 2).mean(axis=1)
         return -float(np.average(error, weights=weight))
+
+
+class Levels:
+    """Squared error of the mean over levels, of targets in units of their range.
+
+    Parameters
+    ----------
+    output_maps : list of SoftmaxFeatures
+        One per target, fitted.
+    """
+
+    _SHARES = np.arange(1, 20) / 20
+
+    def __init__(self, output_maps):
+        self._maps = output_maps
+
+    def evidence(self, target):
+        """Shares of every level of every target."""
+        parts = [
+            output.states(target[:, column : column + 1]) ** 2
+            for column, output in enumerate(self._maps)
+        ]
+        return np.concatenate(parts, axis=1)
+
+    def score(self, gathered, target, weight):
+        """Less the mean squared error."""
+        errors = [
+            (chances @ levels - truth) ** 2 / width**2
+            for chances, levels, width, truth in self._by_target(gathered, target)
+        ]
+        return -float(np.average(np.mean(errors, axis=0), weights=weight))
+
+    def quantile_loss(self, gathered, target, weight):
+        """Mean loss of quantiles at many shares: how good whole distributions are."""
+        losses = []
+        for chances, levels, width, truth in self._by_target(gathered, target):
+            error = truth[:, None] - quantiles(chances, levels, self._SHARES)
+            loss = np.maximum(self._SHARES * error, (self._SHARES - 1) * error)
+            losses.append(loss.mean(axis=1) / width)
+        return float(np.average(np.mean(losses, axis=0), weights=weight))
+
+    def _by_target(self, gathered, target):
+        """Distribution, levels, width of the range and truth of every target."""
+        parts = np.split(gathered, len(self._maps), axis=1)
+        for output, part, truth in zip(self._maps, parts, target.T, strict=True):
+            levels = output.landmarks_[:, 0]
+            width = max(levels[-1] - levels[0], np.finfo(float).tiny)
+            yield shares(part), levels, width, truth
 
 
 def shares(gathered):

@@ -1,4 +1,4 @@
-"""Leading eigenvectors of a joint state of inputs and outputs, which is never formed."""
+"""Leading eigenvectors of a joint state of inputs and outputs, never formed."""
 
 from typing import Any
 
