@@ -308,3 +308,63 @@ class TestWithGamma:
         assert_array_equal(other.transform(rows), fresh.transform(rows))
         assert first.fingerprint() == before
         assert first.gamma == 2.0
+
+
+class TestGroups:
+    """Landmarks that are chosen group by group."""
+
+    @staticmethod
+    def groups_of(landmarks, centres):
+        distances = ((landmarks[:, None] - centres) ** 2).sum(axis=2)
+        return np.bincount(distances.argmin(axis=1), minlength=len(centres))
+
+    def test_every_group_has_its_share(self):
+        rng = np.random.default_rng(0)
+        centres = np.array([[0.0, 0.0], [50.0, 0.0], [0.0, 50.0]])
+        groups = np.repeat([0, 1, 2], [600, 300, 100])
+        rows = centres[groups] + rng.normal(size=(1000, 2))
+        landmarks = select_landmarks(rows, None, 40, "kmeans", rng, groups)
+        assert self.groups_of(landmarks, centres).tolist() == [24, 12, 4]
+
+    def test_the_smallest_group_has_one(self):
+        rng = np.random.default_rng(0)
+        centres = np.array([[0.0, 0.0], [50.0, 0.0]])
+        groups = np.repeat([0, 1], [997, 3])
+        rows = centres[groups] + rng.normal(size=(1000, 2))
+        landmarks = select_landmarks(rows, None, 20, "kmeans", rng, groups)
+        assert self.groups_of(landmarks, centres).tolist() == [19, 1]
+
+    def test_no_landmark_lies_between_two_groups(self):
+        rng = np.random.default_rng(0)
+        rows = np.concatenate(
+            [rng.normal(-9, 0.1, (30, 1)), rng.normal(9, 0.1, (3, 1))]
+        )
+        groups = np.repeat(["a", "b"], [30, 3])
+        landmarks = select_landmarks(rows, None, 2, "kmeans", rng, groups)
+        assert_allclose(np.abs(landmarks), 9, atol=0.5)
+
+    def test_weights_count(self):
+        rng = np.random.default_rng(0)
+        rows = rng.normal(size=(400, 2)) + np.repeat([[0, 0], [60, 0]], 200, axis=0)
+        groups = np.repeat([0, 1], 200)
+        weights = np.repeat([1.0, 3.0], 200)
+        landmarks = select_landmarks(rows, weights, 40, "kmeans", rng, groups)
+        assert self.groups_of(landmarks, np.array([[0, 0], [60, 0]])).tolist() == [
+            10,
+            30,
+        ]
+
+    def test_more_groups_than_landmarks(self):
+        rng = np.random.default_rng(0)
+        rows = rng.normal(size=(50, 2))
+        landmarks = select_landmarks(rows, None, 8, "kmeans", rng, np.arange(50))
+        assert len(landmarks) == 8
+
+
+def test_unnormalized_differs_by_a_factor_per_row():
+    rows = np.random.default_rng(0).normal(size=(60, 3))
+    unit = LandmarkFeatures(n_components=16, normalize=True, random_state=0).fit(rows)
+    plain = unit.unnormalized().transform(rows)
+    lengths = np.linalg.norm(plain, axis=1, keepdims=True)
+    assert_allclose(unit.transform(rows), plain / lengths, rtol=1e-9)
+    assert lengths.max() <= 1 + 1e-9

@@ -242,7 +242,7 @@ class StateEstimator(BaseEstimator, ABC):
 
     def _plan(self, rows, weights, target, *, bounded):
         """Choose scaling, γ and map, once."""
-        seed = int(generator(self.random_state).integers(2**31 - 1))
+        seed = self._draw_seed()
         self.scaling_ = Scaling.from_rows(self._scale_rule(), rows, weights)
         scaled = self.scaling_.apply(rows) if self._numeric_rows() else rows
         chooser = MapChooser(
@@ -256,6 +256,10 @@ class StateEstimator(BaseEstimator, ABC):
             self.gamma_ = None
             self.feature_map_ = chooser(None)
         self._plan_sampling(scaled, weights, rng)
+
+    def _draw_seed(self):
+        """One number that everything random in a fit follows from."""
+        return int(generator(self.random_state).integers(2**31 - 1))
 
     def _add(self, rows, weights, target):
         """Add checked rows to the state."""
@@ -416,8 +420,12 @@ class StateEstimator(BaseEstimator, ABC):
         """Digest of scaling, γ and map: models that share it can be merged."""
         self._require_prepared()
         scaling = (self.scaling_.centre.tolist(), self.scaling_.matrix.tolist())
-        text = f"{self.feature_map_.fingerprint()} {scaling}"
+        text = f"{self.feature_map_.fingerprint()} {scaling} {self._drawn()}"
         return hashlib.sha256(text.encode()).hexdigest()
+
+    def _drawn(self):
+        """What else two states must share to add up, as text."""
+        return ""
 
     def __getstate__(self):
         state = super().__getstate__().copy()

@@ -1,6 +1,7 @@
 """DMKDC: classification with one density matrix per class."""
 
 import zlib
+from copy import copy
 from numbers import Real
 from typing import ClassVar
 
@@ -74,7 +75,7 @@ class ClassEstimator(ClassifierMixin, OutcomeEstimator):
         return logs[:, 1] - logs[:, 0]
 
     @property
-    def class_weight_(self):
+    def class_count_(self):
         """Total weight of the rows of each class, shape (K,)."""
         self._require_rows()
         return self.state_.weight
@@ -121,8 +122,7 @@ class ClassEstimator(ClassifierMixin, OutcomeEstimator):
 
     def _take_up(self, other):
         self._set_classes(unique_labels(self.classes_, other.classes_))
-        aligned = other.blank()
-        aligned.state_, aligned.sample_ = other.state_, other.sample_
+        aligned = copy(other)
         aligned._set_classes(self.classes_)
         super()._take_up(aligned)
 
@@ -207,7 +207,7 @@ class DMKDClassifier(ClassEstimator):
     Attributes
     ----------
     classes_ : array of shape (K,)
-    class_weight_ : array of shape (K,)
+    class_count_ : array of shape (K,)
     gamma_ : float
     feature_map_ : FeatureMap
     scaling_ : Scaling

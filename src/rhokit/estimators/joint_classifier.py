@@ -56,7 +56,7 @@ class QMClassifier(ClassEstimator):
 
     Attributes
     ----------
-    classes_, class_weight_, gamma_, feature_map_, scaling_, candidates_, state_ :
+    classes_, class_count_, gamma_, feature_map_, scaling_, candidates_, state_ :
         As for :class:`DMKDClassifier`.
 
     Examples

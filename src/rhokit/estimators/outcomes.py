@@ -7,16 +7,15 @@ import numpy as np
 
 from rhokit.core import log_measured
 from rhokit.core.density_matrix import inverse_weight
-from rhokit.estimators.choice import MapChooser
 from rhokit.estimators.matrix_state import MatrixState
 from rhokit.estimators.row_sample import RowSample
-from rhokit.estimators.scaling import GROUP_RULES, RULES, Scaling
+from rhokit.estimators.scaling import GROUP_RULES, RULES
 from rhokit.estimators.supervised_choice import (
     LeaveOneOut,
     SupervisedChoice,
     choose_rank_by_score,
 )
-from rhokit.validation import StrOptions, generator
+from rhokit.validation import StrOptions
 
 # Of more columns, the covariance inside groups costs more than it may bring.
 _MOST_WITHIN_COLUMNS = 1024
@@ -74,53 +73,44 @@ class OutcomeEstimator(MatrixState):
     # ---- learning ----------------------------------------------------------------
 
     def _plan(self, rows, weights, target, *, bounded):
-        rng = generator(self.random_state)
-        seed = int(rng.integers(2**31 - 1))
-        loo = LeaveOneOut(
-            rows,
-            weights,
-            target,
-            self._task(target, weights),
-            np.random.default_rng(seed),
-        )
         self._sample_size = SAMPLE_ROWS
+        seed, task = self._draw_seed(), self._task(target, weights)
+        loo = LeaveOneOut(rows, weights, target, task, np.random.default_rng(seed))
         if self._is_gaussian():
-            witnesses = None
-            if self._needs_witnesses():
-                size = min(SAMPLE_ROWS, max(1, int(WITNESS_SHARE * len(rows))))
-                witnesses = self._sample(rows, weights, target, size)
-            choice = SupervisedChoice(
-                loo,
-                rows,
-                weights,
-                self._groups(target),
-                scales=self._scales(rows.shape[1]),
-                gamma=self.gamma,
-                wanted=self.feature_map,
-                n_components=self.n_components,
-                seed=seed,
-                bounded=bounded,
-                landmarks_by_group=self._landmarks_by_group,
-                witnesses=witnesses and witnesses.holds(rows, self._names(target)),
-            )
-            self.scaling_, self.feature_map_, self.gamma_ = choice.run()
-            self.candidates_ = choice.candidates
-            if choice.spared_witnesses:
-                self._sample_size = witnesses.size
+            self._plan_by_score(loo, rows, weights, target, seed, bounded)
         else:
-            self.gamma_, self.candidates_ = None, []
-            self.scaling_ = Scaling.from_rows(self._scale_rule(), rows, weights)
-            scaled = self.scaling_.apply(rows) if self._numeric_rows() else rows
-            chooser = MapChooser(
-                self.feature_map, scaled, weights, self.n_components, seed, bounded
-            )
-            self.feature_map_ = chooser(None)
+            super()._plan(rows, weights, target, bounded=bounded)
+            self.candidates_ = []
         sample = self._apply_scaling(loo.rows(rows))
         self._plan_readout(loo, sample)
         if self.rank == "loo":
             states = self.feature_map_.transform(sample)
             self.rank_ = choose_rank_by_score(loo, self._rank_task(loo), states)
-        self.sample_ = None
+
+    def _plan_by_score(self, loo, rows, weights, target, seed, bounded):
+        """Choose scaling, map and γ by what they predict for rows left out."""
+        witnesses = None
+        if self._needs_witnesses():
+            size = min(SAMPLE_ROWS, max(1, int(WITNESS_SHARE * len(rows))))
+            witnesses = self._sample(rows, weights, target, size)
+        choice = SupervisedChoice(
+            loo,
+            rows,
+            weights,
+            self._groups(target),
+            scales=self._scales(rows.shape[1]),
+            gamma=self.gamma,
+            wanted=self.feature_map,
+            n_components=self.n_components,
+            seed=seed,
+            bounded=bounded,
+            landmarks_by_group=self._landmarks_by_group,
+            witnesses=witnesses and witnesses.holds(rows, self._names(target)),
+        )
+        self.scaling_, self.feature_map_, self.gamma_ = choice.run()
+        self.candidates_ = choice.candidates
+        if choice.spared_witnesses:
+            self._sample_size = size
 
     def _scales(self, d):
         """Rules of scaling to choose from."""
@@ -155,6 +145,11 @@ class OutcomeEstimator(MatrixState):
     def _names(self, target):
         """What tells rows with different targets apart, shape (n, ...)."""
         return target
+
+    def _set_state(self, state):
+        super()._set_state(state)
+        if state is None:
+            self.sample_ = None
 
     # ---- measuring ---------------------------------------------------------------
 

@@ -346,6 +346,10 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
         columns = range(target.shape[1])
         return np.concatenate([self._roots(target, c) for c in columns], axis=1)
 
+    def _drawn(self):
+        bounds = self._low.tolist(), self._high.tolist()
+        return f"{bounds} {self.n_levels_} {self.beta_}"
+
     def _distributions(self, X):
         """Pairs of probabilities (n, m) and levels (m,), one per target."""
         self._require_rows()
