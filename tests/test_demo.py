@@ -11,12 +11,22 @@ import pytest
 from matplotlib.image import imread
 from numpy.testing import assert_allclose
 from scipy.special import logsumexp
-from sklearn.datasets import load_digits, load_sample_image
+from sklearn.datasets import load_diabetes, load_digits, load_sample_image
 
-from rhokit import DMKDE, demo
+from rhokit import DMKDE, DMKDClassifier
 from rhokit.datasets import bimodal, clusters
+from rhokit.demo import (
+    __main__,
+    densities,
+    likely_digits,
+    named_digits,
+    photograph,
+    shared,
+    values,
+)
+from rhokit.estimators.supervised_choice import Candidate
 
-PICTURES = ["digits.png", "photograph.png"]
+PICTURES = ["digits.png", "photograph.png", "named-digits.png", "values.png"]
 
 
 def run(*arguments):
@@ -24,11 +34,16 @@ def run(*arguments):
     digits = load_digits()
     few = SimpleNamespace(data=digits.data[:240], target=digits.target[:240])
     corner = load_sample_image("flower.jpg")[150:180, 150:200]
+    patients = load_diabetes(scaled=False)
+    patients.data, patients.target = patients.data[:160], patients.target[:160]
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as text:
-        patch.setattr(demo, "load_digits", lambda: few)
-        patch.setattr(demo, "load_sample_image", lambda name: corner)
-        patch.setattr(demo, "_EXACT_ROWS", 100)
-        status = demo.main(list(arguments))
+        patch.setattr(likely_digits, "load_digits", lambda: few)
+        patch.setattr(named_digits, "load_digits", lambda: few)
+        patch.setattr(photograph, "load_sample_image", lambda name: corner)
+        patch.setattr(photograph, "_EXACT_ROWS", 100)
+        patch.setattr(values, "load_diabetes", lambda scaled: patients)
+        patch.setattr(values, "_SPLITS", 2)
+        status = __main__.main(list(arguments))
     return status, text.getvalue()
 
 
@@ -57,6 +72,12 @@ def model():
         "The five least likely",
         "merged, are the model of the whole",
         "times as fast",
+        "scaling     ",
+        "wrong of 60",
+        "A second model learns the digits 0 to 7 alone",
+        "8 and 9, never seen",
+        "160 patients, 10 columns; 2 times a quarter is held out",
+        "among these, of 40 rows each",
     ],
 )
 def test_text_says(finished, words):
@@ -91,16 +112,19 @@ def test_pictures_are_named_and_drawn(finished, name):
 
 
 def test_without_matplotlib_there_is_text_alone(monkeypatch, tmp_path):
-    monkeypatch.setattr(demo, "installed", lambda package: package != "matplotlib")
+    missing = {"matplotlib": None}
+    monkeypatch.setattr(shared, "find_spec", lambda name: missing.get(name, name))
     status, text = run("--output", str(tmp_path))
     assert status == 0
     assert "pip install 'rhokit[plot]'" in text
     assert "times as fast" in text
+    assert "8 and 9, never seen" in text
+    assert "conformal forest" in text
     assert not list(tmp_path.iterdir())
 
 
 def test_without_pillow_the_photograph_is_left_out(monkeypatch, tmp_path):
-    monkeypatch.setattr(demo, "installed", lambda package: False)
+    monkeypatch.setattr(shared, "find_spec", lambda name: None)
     status, text = run("--output", str(tmp_path))
     assert status == 0
     assert "Left out" in text
@@ -111,7 +135,7 @@ def test_output_that_is_a_file_is_refused_at_once(tmp_path, capsys):
     taken = tmp_path / "taken"
     taken.touch()
     with pytest.raises(SystemExit) as stop:
-        demo.main(["--output", str(taken)])
+        __main__.main(["--output", str(taken)])
     assert stop.value.code == 2
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -131,12 +155,12 @@ def test_exact_kde_is_the_definition_in_the_users_units(model):
     squares = (((rows[:, None] - train) / spread) ** 2).sum(axis=2)
     mass = (np.pi / model.gamma_) ** 1.5 * len(train) * spread.prod()
     expected = logsumexp(-model.gamma_ * squares, axis=1) - np.log(mass)
-    assert_allclose(demo.exact_kde(train, model)(rows), expected, rtol=1e-10)
+    assert_allclose(densities.exact_kde(train, model)(rows), expected, rtol=1e-10)
 
 
 def test_compare_times_both_on_the_same_rows():
     rows, _ = clusters(400, 3, random_state=0)
-    result = demo.compare(rows[:300], rows[300:], "clusters")
+    result = densities.compare(rows[:300], rows[300:], "clusters")
     assert result.logs.shape == result.exact_logs.shape == (100,)
     assert_allclose(np.median(result.logs - result.exact_logs), 0.0, atol=0.01)
     times = [*vars(result.timing).values(), *vars(result.exact_timing).values()]
@@ -145,17 +169,17 @@ def test_compare_times_both_on_the_same_rows():
 
 def test_merge_error_is_rounding(model):
     rows, _ = clusters(300, 3, random_state=0)
-    assert demo.merge_error(model, rows, rows[:50]) < 1e-9
+    assert densities.merge_error(model, rows, rows[:50]) < 1e-9
 
 
 def test_merge_error_sees_a_lost_half(model):
     rows, _ = clusters(300, 3, random_state=0)
-    assert demo.merge_error(model, rows[:150], rows) > 0.01
+    assert densities.merge_error(model, rows[:150], rows) > 0.01
 
 
 def test_describe_names_grid_and_floor():
     model = DMKDE().fit(bimodal(500, random_state=0))
-    text = " ".join(demo.describe(model))
+    text = " ".join(densities.describe(model))
     assert "grid:" in text
     assert f"{model.floor_:.1f}: lower log-densities" in text
     assert f"{model.feature_map_.n_components_}: the density matrix" in text
@@ -164,7 +188,7 @@ def test_describe_names_grid_and_floor():
 def test_least_likely_come_first():
     logs = np.array([-1.0, -9.0, -3.0, -7.0, -2.0, -5.0])
     names = np.arange(6) * 11
-    lines = demo.least_likely(logs, names, names // 11)
+    lines = likely_digits.least_likely(logs, names, names // 11)
     assert lines[0].split() == ["image", "11", "33", "55", "22", "44"]
     assert lines[1].split() == ["digit", "1", "3", "5", "2", "4"]
     assert lines[2].split()[1:3] == ["-9.0", "-7.0"]
@@ -175,19 +199,156 @@ def test_least_likely_come_first():
     [(12.34, "12.3 s"), (0.1234, "123 ms"), (0.00123, "1.23 ms")],
 )
 def test_duration(seconds, words):
-    assert demo.duration(seconds) == words
+    assert shared.duration(seconds) == words
 
 
 def test_colours_are_brightness_and_warmth():
     pixels = np.array([[0, 0, 0], [255, 255, 255], [255, 0, 0], [0, 0, 255]], np.uint8)
     expected = [[0, 0], [255, 0], [76.2, 255], [29.1, -255]]
-    assert_allclose(demo.colours(pixels), expected, atol=0.1)
-    assert demo.colours(pixels).dtype == np.float32
+    assert_allclose(photograph.colours(pixels), expected, atol=0.1)
+    assert photograph.colours(pixels).dtype == np.float32
 
 
 def test_density_surface_covers_the_rows():
     rows, _ = clusters(200, 2, random_state=0)
     model = DMKDE(random_state=0).fit(rows)
-    x, y, surface = demo.density_surface(model, rows, steps=20)
+    x, y, surface = photograph.density_surface(model, rows, steps=20)
     assert x[0] < rows[:, 0].min() < rows[:, 0].max() < x[-1]
     assert_allclose(surface[3, 7], model.score_samples([[x[7], y[3]]])[0])
+
+
+# ---- naming digits ---------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def three_names():
+    """A split of rows with three names, each that of some clusters."""
+    rows, centres = clusters(300, 3, random_state=0)
+    nearest = ((rows[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
+    return shared.hold_out_a_quarter(rows, nearest % 3)
+
+
+@pytest.fixture(scope="module")
+def named(three_names):
+    return named_digits.run(DMKDClassifier(random_state=0), three_names)
+
+
+def test_a_quarter_is_held_out_with_its_targets():
+    rows = np.arange(40)[:, None]
+    split = shared.hold_out_a_quarter(rows, np.arange(40) * 2, seed=3)
+    assert len(split.held_out) == 10
+    assert_allclose(split.train[:, 0] * 2, split.train_target)
+    assert_allclose(split.held_out[:, 0] * 2, split.target)
+    assert len(np.intersect1d(split.train, split.held_out)) == 0
+
+
+def test_run_answers_for_the_held_out_rows(three_names, named):
+    expected = named.model.predict(three_names.held_out)
+    assert (named.answers == expected).all()
+    assert min(named.fit_time, named.answer_time) > 0
+
+
+def test_describe_names_the_scaling_that_the_model_uses(three_names, named):
+    scale = named_digits.chosen(named.model).scale
+    assert named_digits.describe(named.model)[0].startswith(f"scaling     {scale}: ")
+    alone = DMKDClassifier(scale=scale, gamma=named.model.gamma_, random_state=0)
+    alone.fit(three_names.train, three_names.train_target)
+    assert_allclose(alone.scaling_.matrix, named.model.scaling_.matrix)
+
+
+def test_doubtful_are_the_wrong_ones_and_then_the_least_sure(three_names, named):
+    answers = three_names.target.copy()
+    answers[[4, 9]] += 1
+    result = named_digits.Result(named.model, answers, 1.0, 1.0)
+    places = named_digits.doubtful(three_names, result, 6)
+    assert set(places[:2]) == {4, 9}
+    sure = named.model.predict_proba(three_names.held_out).max(axis=1)
+    assert (np.diff(sure[places[2:]]) >= 0).all()
+
+
+def test_candidates_are_summed_up_by_their_best():
+    tried = [
+        Candidate("std", "exact", 0.5, 0.7, 100),
+        Candidate("std", "exact", 2.0, 0.9, 100),
+        Candidate("std", "LandmarkFeatures", 1.0, 0.99, 10),  # fewer rows: says less
+        Candidate("std", "LandmarkFeatures", 1.0, 0.8, 50),
+    ]
+    *_, exact, landmarks = named_digits.candidates_table(tried)
+    assert exact.split() == ["std,", "exact", "kernel", "2", "2", "100", "0.900"]
+    assert landmarks.split() == ["std,", "landmarks", "1", "1", "50", "0.800"]
+
+
+def test_table_counts_wrong_names(three_names, named):
+    answers = three_names.target.copy()
+    answers[:3] += 1
+    result = named_digits.Result(named.model, answers, 1.5, 0.01)
+    lines = named_digits.table(three_names, {"some model": result})
+    expected = ["some", "model", "3", "96.0", "%", "1.5", "s", "10", "ms"]
+    assert lines[2].split() == expected
+
+
+def test_strangers_are_told_by_the_answers_themselves():
+    data = load_digits()
+    split = shared.hold_out_a_quarter(data.data[:300], data.target[:300])
+    new = data.data[:300][data.target[:300] >= 8]
+    strangers = named_digits.meet_strangers(split, new)
+    assert set(strangers.model.classes_) == set(range(8))
+    unknown = strangers.model.predict(new) == "unknown"
+    lines = named_digits.tell_strangers(split, strangers)
+    assert lines[-1].endswith(shared.percent(unknown.mean()))
+
+
+# ---- values and intervals --------------------------------------------------------
+
+
+def test_holds_counts_the_ends_in():
+    intervals = np.array([[0.0, 1.0]] * 4)
+    inside = values.holds(intervals, np.array([-0.1, 0.0, 1.0, 1.1]))
+    assert inside.tolist() == [False, True, True, False]
+
+
+def test_conformal_forest_holds_the_share_it_promises():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(2000, 1))
+    truth = rows[:, 0] + rng.normal(size=2000)
+    forest = values.ConformalForest().fit(rows[:600], truth[:600])
+    inside = values.holds(forest.predict_interval(rows[600:], 0.8), truth[600:])
+    assert_allclose(inside.mean(), 0.8, atol=0.08)
+
+
+def test_conformal_forest_of_few_rows_promises_nothing():
+    forest = values.ConformalForest().fit(np.arange(8.0)[:, None], np.arange(8.0))
+    assert np.isinf(forest.predict_interval([[1.0]], 0.9)).all()
+
+
+class _Guess:
+    """Predicts zero, and intervals as wide as the coverage says."""
+
+    def fit(self, rows, target):
+        return self
+
+    def predict(self, rows):
+        return np.zeros(len(rows))
+
+    def predict_interval(self, rows, coverage):
+        return np.tile([-coverage, coverage], (len(rows), 1))
+
+
+def test_judge_measures_shares_widths_and_r2():
+    target = np.array([-0.85, -0.6, 0.1, 0.2, 1.15])
+    split = shared.Split(np.zeros((5, 1)), target, np.zeros((5, 1)), target)
+    verdict = values.judge(_Guess(), split)
+    assert_allclose(verdict.inside, [0.4, 0.6, 0.8])
+    assert_allclose(verdict.widths, [1.0, 1.6, 1.8])
+    assert_allclose(verdict.r2, 0.0, atol=1e-12)
+
+
+def test_values_table_shows_means_over_the_splits():
+    verdicts = [
+        values.Verdict(None, 0.2, [0.4, 0.7, 0.8], [1, 2, 30], 2.0),
+        values.Verdict(None, 0.4, [0.6, 0.9, 1.0], [1, 2, 50], 4.0),
+    ]
+    lines = values.table({"some model": verdicts}, 7)
+    numbers = ["0.30", "50.0", "%", "80.0", "%", "90.0", "%", "40", "3.0", "s"]
+    assert lines[2].split() == ["some", "model", *numbers]
+    assert "has a standard deviation of 10.0 %" in lines[6]

@@ -16,6 +16,8 @@ from sklearn.utils.validation import (
 )
 
 from rhokit.core import log_posterior, onehot_states
+from rhokit.core.arrays import safe_log
+from rhokit.core.density_matrix import remaining_weight
 from rhokit.estimators.outcomes import OutcomeEstimator
 from rhokit.estimators.tasks import Classes
 from rhokit.validation import Interval, StrOptions, all_or_nothing
@@ -131,7 +133,7 @@ class ClassEstimator(ClassifierMixin, OutcomeEstimator):
     def _task(self, target, weights):
         return Classes(len(self.classes_))
 
-    def _groups(self, target):
+    def _groups(self, target, weights):
         return target
 
     def _sum(self, rows, weights, target):
@@ -145,8 +147,7 @@ class ClassEstimator(ClassifierMixin, OutcomeEstimator):
 
     def _log_priors(self):
         """Logarithm of the share of each class."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.state_.weight / self.state_.weight.sum())
+        return safe_log(self.state_.weight / self.state_.weight.sum())
 
     def _log_chances(self, rows):
         return log_posterior(self._log_measured(rows), self._log_priors(), LEAST_CHANCE)
@@ -268,12 +269,13 @@ class DMKDClassifier(ClassEstimator):
     def predict(self, X):
         """The likeliest label of each row, or ``reject_label``, shape (n,)."""
         self._require_rows()
-        joint = self._log_joint(self._checked(X))
-        labels = self.classes_[joint.argmax(axis=1)]
+        logs = self._log_measured(self._checked(X))
+        chances = log_posterior(logs, self._log_priors(), LEAST_CHANCE)
+        labels = self.classes_[chances.argmax(axis=1)]
         threshold = self.threshold_
         if threshold is None:
             return labels
-        rejected = self._log_density(joint) < threshold
+        rejected = self._log_density(logs + self._log_priors()) < threshold
         if isinstance(self.reject_label, str) != (self.classes_.dtype.kind in "US"):
             labels = labels.astype(object)
         return np.where(rejected, np.asarray(self.reject_label), labels)
@@ -285,7 +287,8 @@ class DMKDClassifier(ClassEstimator):
         Fourier features to the map's floor), so it tells rows that belong to no class.
         """
         self._require_rows()
-        return self._log_density(self._log_joint(self._checked(X)))
+        logs = self._log_measured(self._checked(X))
+        return self._log_density(logs + self._log_priors())
 
     @property
     def threshold_(self):
@@ -309,18 +312,19 @@ class DMKDClassifier(ClassEstimator):
             )
         roots = onehot_states(sample.target, len(self.classes_))
         logs = self._log_left_out(sample.rows, roots, sample.weight)
-        density = self._log_density(logs + self._log_priors())
+        # The classes' weights without the row, in its density and in the priors.
+        weight = self.state_.weight
+        rest = remaining_weight(weight, roots**2 * sample.weight[:, None])
+        logs += safe_log(weight) - safe_log(np.where(rest > 0, rest, np.inf))
+        density = self._log_density(logs + self._log_priors(rest))
         order = np.argsort(density)
         reached = np.cumsum(sample.weight[order])
         return float(
             density[order[np.searchsorted(reached, self.reject * reached[-1])]]
         )
 
-    def _log_joint(self, rows):
-        """Logarithm of prior times measured value, shape (n, K)."""
-        return self._log_measured(rows) + self._log_priors()
-
     def _log_density(self, joint):
+        """Log-density from logarithms of prior times measured value (n, K)."""
         return logsumexp(joint, axis=1) + self._log_norm()
 
     def _needs_sample(self):
@@ -329,23 +333,39 @@ class DMKDClassifier(ClassEstimator):
     def _needs_witnesses(self):
         return self.reject is not None  # landmarks lie closer to their own rows
 
-    def _log_priors(self):
-        seen = self.state_.weight > 0
-        if isinstance(self.priors, str):
-            mass = self.state_.weight if self.priors == "empirical" else 1.0 * seen
-        else:
-            mass = self._given_priors() * seen
-        with np.errstate(divide="ignore"):
-            return np.log(mass / mass.sum())
+    def _plan_readout(self, loo, sample):
+        self._given_priors()  # so that fit refuses them, not the first prediction
+
+    def _log_priors(self, weight=None):
+        """Logarithms of π for classes of given weights (..., K), or of the state's.
+
+        Classes without rows have none.
+        """
+        weight = self.state_.weight if weight is None else weight
+        mass = weight if self._empirical() else self._given_priors() * (weight > 0)
+        total = mass.sum(axis=-1, keepdims=True)
+        if not (total > 0).all():
+            raise ValueError(
+                "The 'priors' parameter of DMKDClassifier must not be zero for all "
+                f"classes that have rows. Got {self.priors!r} instead."
+            )
+        return safe_log(mass / total)
+
+    def _empirical(self):
+        return isinstance(self.priors, str) and self.priors == "empirical"
 
     def _given_priors(self):
+        """Priors that do not depend on the weights, shape (K,)."""
+        n_classes = len(self.classes_)
+        if isinstance(self.priors, str):
+            return np.ones(n_classes)
         priors = np.asarray(self.priors, dtype=float)
-        if priors.shape != self.classes_.shape or not (
+        if priors.shape != (n_classes,) or not (
             np.isfinite(priors).all() and (priors >= 0).all() and priors.any()
         ):
             raise ValueError(
                 "The 'priors' parameter of DMKDClassifier must be 'empirical', "
-                f"'uniform' or {len(self.classes_)} non-negative numbers, one per "
-                f"class. Got {self.priors!r} instead."
+                f"'uniform' or {n_classes} non-negative numbers, one per class. "
+                f"Got {self.priors!r} instead."
             )
         return priors

@@ -15,8 +15,8 @@ def offset_for_coverage(missed, weight, coverage):
 
     Notes
     -----
-    One row counts as missed by as much as the worst one: the row to come. This is
-    what makes the coverage hold for any number of rows.
+    The row to come counts as one more, missed by as much as the worst one. This is
+    what makes the coverage hold for any number n of rows, up to ``n / (n + 1)``.
     """
     return _upper_quantile(missed, weight, coverage)
 

@@ -124,7 +124,20 @@ class QMClassifier(ClassEstimator):
             return self._softmax_states(self._beta())
         labels = self.classes_[:, None]
         output_map = clone(self.output_map)
-        return np.asarray(output_map.fit(labels).transform(labels), np.float64)
+        if output_map.get_params().get("random_state", 0) is None:
+            output_map.set_params(random_state=self._output_seed)
+        states = output_map.fit(labels).transform(labels)
+        if np.iscomplexobj(states):
+            raise ValueError(
+                "The 'output_map' parameter of QMClassifier must give real states. "
+                f"Got {self.output_map!r} instead, whose states are complex."
+            )
+        return states.astype(np.float64)
+
+    def _plan_readout(self, loo, sample):
+        self._output_seed = self._draw_seed()
+        # So that fit refuses what does not fit together, not the first prediction.
+        self._joint_rank()
 
     def _softmax_states(self, beta):
         ranks = np.arange(len(self.classes_), dtype=float)[:, None]
@@ -162,6 +175,7 @@ class QMClassifier(ClassEstimator):
 
     def _joint_rank(self):
         """The rank of the joint matrix, None where it keeps everything."""
+        n_outputs = self.output_states_.shape[1]
         if self.joint_rank is None:
             return None
         if self.rank is not None:
@@ -170,7 +184,7 @@ class QMClassifier(ClassEstimator):
                 f"{type(self).__name__} exclude each other. Got rank={self.rank!r} "
                 f"and joint_rank={self.joint_rank!r}."
             )
-        size = self.feature_map_.n_components_ * self.output_states_.shape[1]
+        size = self.feature_map_.n_components_ * n_outputs
         return self.joint_rank if self.joint_rank < size - 1 else None
 
     def _joint_states(self, rows):
@@ -309,29 +323,31 @@ random_state :
         """Choose β and the decision from rows that are left out."""
         self.beta_ = None if self.beta == "loo" else float(self.beta)
         self.decision_ = None if self.decision == "loo" else self.decision
-        if self.beta_ is not None and self.decision_ is not None:
-            return
+        if self.beta_ is None or self.decision_ is None:
+            self._choose_readout(loo, sample)
+        super()._plan_readout(loo, sample)
+
+    def _choose_readout(self, loo, sample):
         probes = loo.probes()
         overlaps = map_overlaps(self.feature_map_, sample, probes)
         which, target, weight = loo.members(probes)
         evidence = loo.evidence(loo.task.evidence)
         gathered = loo.gather(overlaps, probes, evidence)[which]
+
+        def score(beta):
+            return loo.task.score(gathered @ self._blur(beta), target, weight)
+
         if self.beta_ is None:
             betas = [beta * (len(self.classes_) - 1) ** 2 for beta in self._BETAS]
-            self.beta_ = max(
-                betas,
-                key=lambda beta: loo.task.score(
-                    gathered @ self._blur(beta), target, weight
-                ),
-            )
+            self.beta_ = max(betas, key=score)
+        chances = shares(gathered @ self._blur(self.beta_))
+
+        def error(decision):
+            missed = np.abs(decide(chances, decision) - target)
+            return np.average(missed, weights=weight)
+
         if self.decision_ is None:
-            chances = shares(gathered @ self._blur(self.beta_))
-            self.decision_ = min(
-                DECISIONS,
-                key=lambda decision: np.average(
-                    np.abs(decide(chances, decision) - target), weights=weight
-                ),
-            )
+            self.decision_ = min(DECISIONS, key=error)
 
     def _beta(self):
         return self.beta_

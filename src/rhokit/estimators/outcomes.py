@@ -49,7 +49,7 @@ class OutcomeEstimator(MatrixState):
         """Sums per outcome."""
 
     @abstractmethod
-    def _groups(self, target):
+    def _groups(self, target, weights):
         """Which rows belong together, shape (n,)."""
 
     def _plan_readout(self, loo, sample):
@@ -97,7 +97,7 @@ class OutcomeEstimator(MatrixState):
             loo,
             rows,
             weights,
-            self._groups(target),
+            self._groups(target, weights),
             scales=self._scales(rows.shape[1]),
             gamma=self.gamma,
             wanted=self.feature_map,
@@ -130,9 +130,15 @@ class OutcomeEstimator(MatrixState):
 
     def _take_up(self, other):
         super()._take_up(other)
-        if other.sample_ is not None:
-            mine = self.sample_
-            self.sample_ = other.sample_ if mine is None else mine + other.sample_
+        if not self._needs_sample():
+            return
+        if other.sample_ is None:
+            raise ValueError(
+                f"merge: this {type(self).__name__} learns from rows left out, and the "
+                "other one kept no sample of them: fit it with the same parameters"
+            )
+        mine = self.sample_
+        self.sample_ = other.sample_ if mine is None else mine + other.sample_
 
     def _subtract(self, rows, weights, target):
         super()._subtract(rows, weights, target)
@@ -161,8 +167,14 @@ class OutcomeEstimator(MatrixState):
         return self._measure_outcomes(self._rank()).born
 
     def _rank(self):
-        """The rank to measure with."""
-        return self.rank_ if self.rank == "loo" else self.rank
+        if self.rank != "loo":
+            return self.rank
+        if not hasattr(self, "rank_"):
+            raise ValueError(
+                "The 'rank' parameter was set to 'loo' after the model had chosen: set "
+                "it before fit"
+            )
+        return self.rank_
 
     def _log_left_out(self, rows, roots, weights):
         """Logarithms measured by rows of the state, each with itself left out, (n, K).
@@ -191,6 +203,8 @@ class OutcomeEstimator(MatrixState):
             length = np.vecdot(states, states).real.astype(np.float64)[:, None]
             kept = length if keeps is None else keeps(columns).astype(np.float64)
             own = mass * (kept**2 / length if unit else kept**2)
+            if log_scale is not None and not unit:
+                own *= np.exp(2 * log_scale)[:, None]  # it was summed unscaled
             # What rounding leaves of a cancelled sum says nothing.
             left = np.where(total - own > tiny * own, total - own, 0)
             return log_measured(left * inverse_weight(self.state_.weight), log_scale)

@@ -139,6 +139,7 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
 
         With ``return_std``, also its standard deviation, of the same shape.
         """
+        self._require_rows()
         if not return_std and self._rank() is None:
             return self._by_target(self._means(X))
         moments = [
@@ -194,7 +195,7 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
         -------
         interval : array of shape (n, 2) or (n, t, 2)
         """
-        (coverage,) = self._checked_shares("coverage", [coverage])
+        (coverage,) = self._checked_shares("coverage", coverage)
         tails = np.array([(1 - coverage) / 2, (1 + coverage) / 2])
         raw = self._raw_quantiles(self._distributions(X), tails)
         if self.calibration is not None:
@@ -226,8 +227,6 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
             )
         target = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         check_consistent_length(rows, target)
-        if target.ndim > 2:
-            raise ValueError(f"y must have shape (n,) or (n, t), got {target.shape}")
         flat, target = target.ndim == 1, target.reshape(len(target), -1)
         if reset:
             self._one_target = flat
@@ -244,14 +243,24 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
     def _range(self, target):
         if self.bounds is None:
             return target.min(axis=0), target.max(axis=0)
-        bounds = np.asarray(self.bounds, dtype=float).reshape(2, -1)
-        bounds = np.broadcast_to(bounds, (2, target.shape[1]))
-        if not (np.isfinite(bounds).all() and (bounds[0] < bounds[1]).all()):
+        n_targets = target.shape[1]
+        try:
+            bounds = np.asarray(self.bounds, dtype=float)
+        except (TypeError, ValueError):
+            bounds = np.empty(0)
+        if bounds.shape == (2,):
+            bounds = bounds[:, None]
+        fits = bounds.shape in ((2, 1), (2, n_targets))
+        if not fits or not (
+            np.isfinite(bounds).all() and (bounds[0] < bounds[1]).all()
+        ):
             raise ValueError(
-                "The 'bounds' parameter of QMRegressor must be finite, the lowest "
-                f"values before the highest. Got {self.bounds!r} instead."
+                "The 'bounds' parameter of QMRegressor must be finite numbers of shape "
+                f"(2,) or (2, {n_targets}), the lowest values before the highest. "
+                f"Got {self.bounds!r} instead."
             )
-        return bounds[0], bounds[1]
+        low, high = np.broadcast_to(bounds, (2, n_targets))
+        return low, high
 
     def _refuse_outside(self, target, weights):
         outside = (target < self._low) | (target > self._high)
@@ -269,10 +278,11 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
             "come before the first batch"
         )
 
-    def _groups(self, target):
-        """Groups of about equally many rows with similar first targets."""
+    def _groups(self, target, weights):
+        """Groups of about equal weight with similar first targets."""
         first = target[:, 0]
-        inner = np.quantile(first, np.arange(1, _MOST_GROUPS) / _MOST_GROUPS)
+        levels = np.arange(1, _MOST_GROUPS) / _MOST_GROUPS
+        inner = np.quantile(first, levels, weights=weights, method="inverted_cdf")
         return np.searchsorted(np.unique(inner), first, side="right")
 
     def _task(self, target, weights):
@@ -422,6 +432,11 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
                 "The 'calibration' parameter was set after the model had seen its "
                 "rows: set it before fit"
             )
+        if not len(sample.rows):
+            raise ValueError(
+                "calibration: all rows that were kept for it have been unlearned; set "
+                "calibration=None, or add rows"
+            )
         roots = self._outcomes(sample.target)
         return self._read_out(self._log_left_out(sample.rows, roots, sample.weight))
 
@@ -435,7 +450,8 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
     def _checked_shares(self, name, shares):
         self._require_rows()
         values = np.atleast_1d(np.asarray(shares, dtype=float))
-        if values.ndim != 1 or not ((values > 0) & (values < 1)).all():
+        inside = (values > 0) & (values < 1)
+        if values.ndim != 1 or not values.size or not inside.all():
             raise ValueError(f"{name} must lie between 0 and 1, got {shares!r}")
         return values
 

@@ -57,6 +57,8 @@ class RowSample:
 
     def __sub__(self, other):
         """Forget rows; rows that once had to make room for them do not come back."""
+        if not len(self.keys):
+            return self
         weight = self.weight.copy()
         place = np.searchsorted(self.keys, other.keys).clip(max=len(self.keys) - 1)
         same = self.keys[place] == other.keys

@@ -89,6 +89,8 @@ class LeaveOneOut:
         self._first = seen[first]  # a row of each group
         self._target = target[seen]
         self._weight = np.ones(len(seen)) if weights is None else weights[seen]
+        self.mass = np.bincount(self._group, self._weight)  # of each group
+        self.total_weight = float(len(rows) if weights is None else weights.sum())
 
     @property
     def n_distinct(self):
@@ -297,8 +299,8 @@ class SupervisedChoice:
         if self.gamma == "loo" and chooser.kind(gamma) == "quadrature":
             # A grid resolves any bandwidth: go on to that of all rows, by the usual
             # rate.
-            share = self.loo.n_rows / min(self.loo.n_rows, _MOST_ROWS)
-            gamma *= share ** (2 / (scaled.shape[1] + 4))
+            growth = self.loo.total_weight / self.loo.mass.sum()
+            gamma *= growth ** (2 / (scaled.shape[1] + 4))
         return scaling, chooser(gamma), gamma
 
     def _choose_scale(self):
@@ -333,15 +335,12 @@ class SupervisedChoice:
 
     def _kernel_scores(self, rule, scaling):
         """Pairs of γ and the exact kernel's score; a lone γ needs none."""
-        rows = scaling.apply(self.loo.rows(self.rows))
+        if not isinstance(self.gamma, str):
+            return [(float(self.gamma), 0.0)]
+        rows, mass = scaling.apply(self.loo.rows(self.rows)), self.loo.mass
         if self.gamma != "loo":
-            n, rng = self.loo.n_rows, self.rng
-            number = not isinstance(self.gamma, str)
-            gamma = (
-                float(self.gamma)
-                if number
-                else gamma_by_rule(self.gamma, rows, n_rows=n, rng=rng)
-            )
+            total = self.loo.total_weight
+            gamma = gamma_by_rule(self.gamma, rows, mass, n_rows=total, rng=self.rng)
             return [(gamma, 0.0)]
         probes = self.loo.probes()
         squares = squared_distances(rows.astype(np.float32), probes)
@@ -357,7 +356,8 @@ class SupervisedChoice:
             ]
             return list(zip(map(float, gammas), values, strict=True))
 
-        coarse = scores(gamma_by_rule("median", rows, rng=self.rng) * _COARSE)
+        median = gamma_by_rule("median", rows, mass, rng=self.rng)
+        coarse = scores(median * _COARSE)
         top = max(coarse, key=lambda pair: pair[1])[0]
         return coarse + scores(top * _FINE)
 

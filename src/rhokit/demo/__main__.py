@@ -1,0 +1,32 @@
+"""The command: ``python -m rhokit.demo``."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from rhokit import __version__, demo
+from rhokit.demo import likely_digits, named_digits, photograph, values
+from rhokit.demo.shared import installed
+
+
+def main(argv=None):
+    """Run the demo; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m rhokit.demo", description=demo.__doc__
+    )
+    parser.add_argument("--output", type=Path, default=Path("demo-output"))
+    output = parser.parse_args(argv).output
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        parser.error(f"--output: cannot make the folder {output}: {error.strerror}")
+    print(f"rhokit {__version__}: densities, classes and values from small matrices\n")
+    if not installed("matplotlib"):
+        print("No pictures without matplotlib: pip install 'rhokit[plot]'\n")
+    for chapter in (likely_digits, photograph, named_digits, values):
+        chapter.tell(output)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

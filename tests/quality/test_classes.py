@@ -1,0 +1,32 @@
+"""Classes of real data: as accurate as the project promises."""
+
+import pytest
+
+from benchmarks import classes, real_data
+
+
+def load(loader, name, *arguments):
+    """Real data, or a skipped test where they are not there."""
+    reason = real_data.missing(name)
+    if reason is not None:
+        pytest.skip(reason)
+    return loader(name, *arguments)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", classes.LEAST_ACCURACY)
+def test_accuracy_with_a_thousand_features(name):
+    split = load(real_data.load_classes, name)
+    result = classes.class_accuracy(name, split)
+    assert result.goal is not None
+    assert result.goal.is_met(result.value), result
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", classes.MOST_ORDINAL_ERROR)
+def test_error_of_labels_that_have_an_order(name):
+    partitions = load(real_data.load_partitions, name, "y_ordinal")
+    assert len(partitions) == 20
+    result = classes.ordinal_error(name, partitions)
+    assert result.goal is not None
+    assert result.goal.is_met(result.value), result
