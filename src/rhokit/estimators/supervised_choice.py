@@ -6,6 +6,7 @@ term out. So one product of states gives the leave-one-out prediction of every r
 for any number of outcomes: no state is built, and nothing is fitted again.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +27,9 @@ _PROBED_SHARE = 0.25
 _COARSE = 2.0 ** np.arange(-3, 12)
 _FINE = 2.0 ** np.array([-0.5, 0.5])
 _MOST_STEPS = 6
+_PARTS = (1, 1 / 4, 1 / 16, 1 / 64, 1 / 256)
+# What a kernel must gain to be worth half the width: of equals, the wider one.
+_NARROWNESS = 5e-4
 # Rivals to landmarks are first tried on so many probes, and followed up only if they
 # come close.
 _SCREENING_PROBES = 256
@@ -342,6 +346,7 @@ class SupervisedChoice:
             total = self.loo.total_weight
             gamma = gamma_by_rule(self.gamma, rows, mass, n_rows=total, rng=self.rng)
             return [(gamma, 0.0)]
+        median = gamma_by_rule("median", rows, mass, rng=self.rng)
         probes = self.loo.probes()
         squares = squared_distances(rows.astype(np.float32), probes)
 
@@ -350,13 +355,16 @@ class SupervisedChoice:
                 self.loo.score(kernel_overlaps(squares, gamma), probes)
                 for gamma in gammas
             ]
-            self.candidates += [
+            tried = [
                 Candidate(rule, "exact", float(gamma), value, len(probes))
                 for gamma, value in zip(gammas, values, strict=True)
             ]
-            return list(zip(map(float, gammas), values, strict=True))
+            self.candidates.extend(tried)
+            return [
+                (each.gamma, each.score - _NARROWNESS * math.log2(each.gamma / median))
+                for each in tried
+            ]
 
-        median = gamma_by_rule("median", rows, mass, rng=self.rng)
         coarse = scores(median * _COARSE)
         top = max(coarse, key=lambda pair: pair[1])[0]
         return coarse + scores(top * _FINE)
@@ -380,9 +388,10 @@ class SupervisedChoice:
 
     def _pool(self, kind):
         """Rows that the final map is made from."""
-        adapts = kind in ("auto", "landmarks") or isinstance(kind, LandmarkFeatures)
         self.spared_witnesses = (
-            self.witnesses is not None and adapts and not self._is_exact(kind)
+            self.witnesses is not None
+            and _is_landmarks(kind)
+            and not self._is_exact(kind)
         )
         return (
             ~self.witnesses if self.spared_witnesses else np.ones(len(self.rows), bool)
@@ -394,26 +403,34 @@ class SupervisedChoice:
         few = probes[:: max(1, len(probes) // _SCREENING_PROBES)]
         pool = self.loo.unprobed(_PROBED_SHARE)
         rows = self.loo.rows(scaled)
+        steps = _MOST_STEPS if self.gamma == "loo" else 0
 
-        def best_gamma(chooser, start, probes):
+        def score_of(chooser, probes):
             def score(gamma):
                 feature_map = chooser(gamma)
                 value = self.loo.score(map_overlaps(feature_map, rows, probes), probes)
                 name = type(feature_map).__name__
-                tried = Candidate(rule, name, gamma, value, len(probes))
-                self.candidates.append(tried)
-                return value
+                self.candidates.append(Candidate(rule, name, gamma, value, len(probes)))
+                return value - _NARROWNESS * math.log2(gamma / start)
 
-            return climb(score, start, _MOST_STEPS if self.gamma == "loo" else 0)
+            return score
+
+        def first_gamma(kind, chooser):
+            if _is_landmarks(kind) or not steps:
+                return start
+            # Random features are noise where the kernel itself does best.
+            gammas = [start * part for part in _PARTS]
+            return max(gammas, key=score_of(chooser, few))
 
         choosers = [self._chooser(kind, scaled, pool) for kind in kinds]
-        first, *rivals = zip(kinds, choosers, strict=True)
-        found = [(*best_gamma(first[1], start, probes), first[0])]
-        for kind, chooser in rivals:
-            overlaps = map_overlaps(choosers[0](found[0][1]), rows, few)
-            value, gamma = best_gamma(chooser, start, few)
-            if value > self.loo.score(overlaps, few) - _CLOSE:
-                found.append((*best_gamma(chooser, gamma, probes), kind))
+        gamma = first_gamma(kinds[0], choosers[0])
+        found = [(*climb(score_of(choosers[0], probes), gamma, steps), kinds[0])]
+        for kind, chooser in zip(kinds[1:], choosers[1:], strict=True):
+            known = score_of(choosers[0], few)(found[0][1])
+            gamma = first_gamma(kind, chooser)
+            value, gamma = climb(score_of(chooser, few), gamma, steps)
+            if value > known - _CLOSE:
+                found.append((*climb(score_of(chooser, probes), gamma, steps), kind))
         _, gamma, kind = max(found, key=lambda each: each[0])
         return kind, gamma
 
@@ -445,3 +462,7 @@ def climb(score, start, most_steps):
         while abs(best) < most_steps and at(best + direction) > at(best):
             best += direction
     return scores[best], start * 2.0**best
+
+
+def _is_landmarks(kind):
+    return kind in ("auto", "landmarks") or isinstance(kind, LandmarkFeatures)
