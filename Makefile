@@ -47,7 +47,7 @@ format: $(VENV)/.test  ## Format and mend what ruff can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/.test  ## Accuracy and speed as ratios within one run (BENCH=speed|accuracy)
+bench: $(VENV)/.test  ## Measure (BENCH=accuracy|speed|memory|classes|values for one section)
 	@$(BIN)/python -m benchmarks $(BENCH)
 
 clean:  ## Remove the virtual environment and everything made

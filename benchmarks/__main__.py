@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.records import ResultLog, new_run
 from benchmarks.tables import heading, number, summary, table
 
-SECTIONS = ("accuracy", "speed", "memory")
+SECTIONS = ("accuracy", "speed", "memory", "classes", "values")
 _RESULTS = Path(__file__).parent / "results"
 
 

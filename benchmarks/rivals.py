@@ -1,10 +1,11 @@
-"""The strongest exact rivals: kernel densities in single precision, two ways.
+"""The strongest rivals: exact kernel sums, and intervals around a random forest.
 
-``"loop"`` is one compiled loop without BLAS: exponents, powers of two and their sum for
-a strip of rows at a time. ``"product"`` takes tiles of exponents from a matrix product,
-and a compiled loop raises and sums each while it is in the cache; this is the faster
-one in many dimensions. In both, squared norms ride along as two more columns, nothing
-of size n×N is ever stored, and several threads share the queries out.
+Exact kernel densities come in single precision, two ways. ``"loop"`` is one compiled
+loop without BLAS: exponents, powers of two and their sum for a strip of rows at a time.
+``"product"`` takes tiles of exponents from a matrix product, and a compiled loop raises
+and sums each while it is in the cache; this is the faster one in many dimensions. In
+both, squared norms ride along as two more columns, nothing of size n×N is ever stored,
+and several threads share the queries out.
 """
 
 import threading
@@ -14,14 +15,20 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba.extending import intrinsic
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
 from benchmarks.exact import log_mass
+from rhokit.features import gamma_by_rule
 
 # Queries and rows of a tile: one megabyte of exponents.
 _TILE_QUERIES = 256
 _TILE_ROWS = 1000
 _LOG2_E = float(np.log2(np.e))
+# γ over the median rule, and queries of a block, of the exact kernel classifier.
+_GAMMA_STEPS = 2.0 ** np.arange(-3, 11.5, 0.5)
+_BLOCK_QUERIES = 500
 _FASTMATH = {"contract", "reassoc", "nsz", "arcp", "nnan"}
 
 # 2**f for |f| <= 1/2, interpolated at Chebyshev nodes.
@@ -168,3 +175,89 @@ class FusedExactKDE:
                 _add_powers(exponents, sums)
             total += sums
         return total
+
+
+class ExactKernelClassifier:
+    """Classes by exact kernel sums: the largest ``Σ_{i: y_i = k} exp(-γ‖x - x_i‖²)``.
+
+    γ is the one around the median rule that classifies most rows correctly when each
+    of them is left out.
+
+    Parameters
+    ----------
+    seed : int
+        Of the pairs that the median rule draws.
+    """
+
+    def __init__(self, seed=0):
+        self._seed = seed
+
+    def fit(self, rows, labels):
+        """Keep all rows; choose γ."""
+        self._centre = rows.mean(axis=0)
+        self._rows = (rows - self._centre).astype(np.float32)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        self._onehot = np.eye(len(self.classes_), dtype=np.float32)[codes]
+        rng = np.random.default_rng(self._seed)
+        gammas = gamma_by_rule("median", self._rows, rng=rng) * _GAMMA_STEPS
+        found = self._codes(self._rows, gammas, leave_one_out=True)
+        right = (found == codes).mean(axis=1)
+        self.gamma_ = float(gammas[right.argmax()])
+        return self
+
+    def predict(self, queries):
+        """The class with the largest sum for each query."""
+        centred = (queries - self._centre).astype(np.float32)
+        return self.classes_[self._codes(centred, [self.gamma_])[0]]
+
+    def _codes(self, queries, gammas, *, leave_one_out=False):
+        """Codes of the classes for every γ, shape (G, n)."""
+        blocks = []
+        for start in range(0, len(queries), _BLOCK_QUERIES):
+            squares = self._squares(queries[start : start + _BLOCK_QUERIES])
+            if leave_one_out:
+                own = np.arange(len(squares))
+                squares[own, start + own] = np.inf
+            squares -= squares.min(axis=1, keepdims=True)  # nothing underflows
+            kernels = (np.exp(np.float32(-gamma) * squares) for gamma in gammas)
+            blocks.append([(k @ self._onehot).argmax(axis=1) for k in kernels])
+        return np.concatenate(blocks, axis=1)
+
+    def _squares(self, queries):
+        """Squared distances of queries to all rows, shape (n, N)."""
+        lengths = np.vecdot(queries, queries)[:, None]
+        return lengths + np.vecdot(self._rows, self._rows) - 2 * queries @ self._rows.T
+
+
+class SplitConformalForest:
+    """A random forest on half of the rows; the other half says how far it is off.
+
+    Parameters
+    ----------
+    seed : int
+    n_trees : int
+    """
+
+    def __init__(self, seed=0, n_trees=200):
+        self._seed = seed
+        self._forest = RandomForestRegressor(n_trees, random_state=seed)
+
+    def fit(self, rows, target):
+        """Grow the forest, and keep the absolute residuals of the other half."""
+        learned, kept, truth, kept_truth = train_test_split(
+            rows, target, test_size=0.5, random_state=self._seed
+        )
+        self._forest.fit(learned, truth)
+        self._residuals = np.sort(np.abs(kept_truth - self.predict(kept)))
+        return self
+
+    def predict(self, rows):
+        """Mean of each row, shape (n,)."""
+        return self._forest.predict(rows)
+
+    def predict_interval(self, rows, coverage):
+        """Interval of each row, all of the same width, shape (n, 2)."""
+        n = len(self._residuals)
+        place = min(n, int(np.ceil(coverage * (n + 1)))) - 1
+        reach = self._residuals[place]
+        return self.predict(rows)[:, None] + np.array([-reach, reach])

@@ -61,9 +61,11 @@ class TestDefinition:
     def test_full_rank_is_the_definition(self, rows, queries, feature_map):
         model = DMKDE(gamma=0.7, feature_map=feature_map, random_state=3).fit(rows)
         expected = definition_of_dmkde(model.feature_map_, rows, queries, 0.7)
-        # Relative to the peak: the shift of the Cholesky factor is absolute.
+        # Relative to the peak: the shift of the Cholesky factor is absolute. Whitening
+        # landmarks that are nearly dependent blows rounding up.
+        tol = 1e-10 if isinstance(feature_map, LandmarkFeatures) else 1e-12
         assert_allclose(
-            model.density(queries), expected, rtol=1e-12, atol=1e-12 * expected.max()
+            model.density(queries), expected, rtol=tol, atol=tol * expected.max()
         )
 
     def test_rank_is_the_truncated_definition(self, rows, queries):

@@ -33,7 +33,7 @@ def test_each_row_once_with_its_weight(case):
         if weight:
             counted[tuple(row)] = counted.get(tuple(row), 0) + weight
     assert dict(zip(map(tuple, distinct), mass, strict=True)) == counted
-    assert [*map(tuple, distinct)] == sorted(counted)
+    assert len(distinct) == len(counted)
     assert not np.signbit(distinct[distinct == 0]).any()
 
 

@@ -24,6 +24,8 @@ from rhokit.validation import Interval, StrOptions, all_or_nothing
 
 # Of the likeliest class; what sums and factors leave below it is rounding.
 LEAST_CHANCE = 1e-13
+# A log-density is not below a threshold that it differs from by rounding.
+_DENSITY_SLACK = 1e-6
 
 
 class ClassEstimator(ClassifierMixin, OutcomeEstimator):
@@ -275,7 +277,8 @@ class DMKDClassifier(ClassEstimator):
         threshold = self.threshold_
         if threshold is None:
             return labels
-        rejected = self._log_density(logs + self._log_priors()) < threshold
+        density = self._log_density(logs + self._log_priors())
+        rejected = density < threshold - _DENSITY_SLACK
         if isinstance(self.reject_label, str) != (self.classes_.dtype.kind in "US"):
             labels = labels.astype(object)
         return np.where(rejected, np.asarray(self.reject_label), labels)

@@ -1,11 +1,10 @@
 """A small sample of the rows that a model has seen, which adds up as states do."""
 
-import zlib
 from dataclasses import dataclass
 
 import numpy as np
 
-_MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+from rhokit.features import row_keys
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,23 +87,3 @@ class RowSample:
 
     def _keep(self, which):
         return RowSample(self.size, *(value[which] for value in self._values()))
-
-
-def row_keys(rows, target):
-    """A hash of each row with its target, shape (n,), uint64.
-
-    Each number's bits are multiplied by an odd constant of its column and the
-    products added up, then mixed so that all bits of the sum matter.
-    """
-    flat = target.reshape(len(target), -1)
-    if rows.dtype.kind not in "fiu":
-        texts = (repr(row.tolist()).encode() for row in rows)
-        rows = np.array([[zlib.crc32(text)] for text in texts])
-    table = np.column_stack([rows, flat]).astype(np.float64) + 0.0  # one zero only
-    bits = np.ascontiguousarray(table).view(np.uint64)
-    odd = np.random.default_rng(0).integers(2**63, size=bits.shape[1], dtype=np.uint64)
-    keys = bits ^ (bits >> np.uint64(32))
-    keys = (keys * (2 * odd + np.uint64(1))).sum(axis=1, dtype=np.uint64)
-    for shift, factor in zip((30, 27), _MIX, strict=True):
-        keys = (keys ^ (keys >> np.uint64(shift))) * factor
-    return keys ^ (keys >> np.uint64(31))

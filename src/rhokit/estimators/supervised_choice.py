@@ -6,7 +6,6 @@ term out. So one product of states gives the leave-one-out prediction of every r
 for any number of outcomes: no state is built, and nothing is fitted again.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +14,12 @@ from rhokit.core.spectrum import leading_eigenpairs
 from rhokit.estimators.choice import MapChooser
 from rhokit.estimators.scaling import Scaling
 from rhokit.fast import map_blocks
-from rhokit.features import FourierFeatures, LandmarkFeatures, gamma_by_rule
+from rhokit.features import (
+    FourierFeatures,
+    LandmarkFeatures,
+    gamma_by_rule,
+    group_rows,
+)
 
 # Leave-one-out probes so many rows, against so many.
 _MOST_PROBES = 1024
@@ -28,13 +32,11 @@ _COARSE = 2.0 ** np.arange(-3, 12)
 _FINE = 2.0 ** np.array([-0.5, 0.5])
 _MOST_STEPS = 6
 _PARTS = (1, 1 / 4, 1 / 16, 1 / 64, 1 / 256)
-# What a kernel must gain to be worth half the width: of equals, the wider one.
-_NARROWNESS = 5e-4
 # Rivals to landmarks are first tried on so many probes, and followed up only if they
 # come close.
 _SCREENING_PROBES = 256
 _CLOSE = 0.03
-_MOST_SCALING_ROWS = 20_000
+_MOST_SCALING_ROWS = 10_000
 _MOST_HALVINGS = 6
 _PROBES_PER_BLOCK = 128
 
@@ -80,16 +82,11 @@ class LeaveOneOut:
         seen = np.arange(len(rows)) if weights is None else np.flatnonzero(weights)
         if len(seen) > _MOST_ROWS:
             seen = np.sort(rng.choice(seen, _MOST_ROWS, replace=False))
-        # 0.0 and -0.0 are one value to arithmetic but two to a sort by bytes.
-        numeric = rows.dtype.kind == "f"
-        sample = rows[seen] + 0 if numeric else rows[seen].astype(str)
-        _, first, inverse = np.unique(
-            sample, axis=0, return_index=True, return_inverse=True
-        )
+        first, group = group_rows(rows[seen])
         self.n_rows = len(rows)
         self.task = task
         self._seen = seen
-        self._group = inverse.ravel()  # of each member
+        self._group = group  # of each member
         self._first = seen[first]  # a row of each group
         self._target = target[seen]
         self._weight = np.ones(len(seen)) if weights is None else weights[seen]
@@ -360,10 +357,7 @@ class SupervisedChoice:
                 for gamma, value in zip(gammas, values, strict=True)
             ]
             self.candidates.extend(tried)
-            return [
-                (each.gamma, each.score - _NARROWNESS * math.log2(each.gamma / median))
-                for each in tried
-            ]
+            return [(each.gamma, each.score) for each in tried]
 
         coarse = scores(median * _COARSE)
         top = max(coarse, key=lambda pair: pair[1])[0]
@@ -411,7 +405,7 @@ class SupervisedChoice:
                 value = self.loo.score(map_overlaps(feature_map, rows, probes), probes)
                 name = type(feature_map).__name__
                 self.candidates.append(Candidate(rule, name, gamma, value, len(probes)))
-                return value - _NARROWNESS * math.log2(gamma / start)
+                return value
 
             return score
 

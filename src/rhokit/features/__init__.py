@@ -6,7 +6,7 @@ from rhokit.features.fourier import FourierFeatures
 from rhokit.features.landmarks import LandmarkFeatures
 from rhokit.features.onehot import OneHotFeatures
 from rhokit.features.quadrature import QuadratureFeatures
-from rhokit.features.sample import distinct_rows
+from rhokit.features.sample import distinct_rows, group_rows, row_keys
 from rhokit.features.softmax import SoftmaxFeatures
 
 __all__ = [
@@ -18,4 +18,6 @@ __all__ = [
     "SoftmaxFeatures",
     "distinct_rows",
     "gamma_by_rule",
+    "group_rows",
+    "row_keys",
 ]

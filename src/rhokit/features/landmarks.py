@@ -27,6 +27,7 @@ _EIGENVALUE_CUT = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-9}
 # the exponent, or few columns, and differences are taken instead.
 _EXPONENT_ERROR = 1e-4
 _FEW_FEATURES = 4
+_LONG_ROW = 64
 # Landmarks are chosen from at most this many rows, or so many per landmark.
 _SELECTION_ROWS = 4096
 _SELECTION_ROWS_PER_LANDMARK = 10
@@ -272,19 +273,27 @@ def _landmarks_by_group(
         counts[np.argsort(counts - shares * n_landmarks)[:left]] += 1
     while counts.sum() > n_landmarks:
         counts[counts.argmax()] -= 1
-    parts = [
-        select_landmarks(
-            rows[codes == code], mass[codes == code], int(count), selection, rng
-        )
-        for code, count in enumerate(counts)
-    ]
+    parts = []
+    for code, count in enumerate(counts.tolist()):
+        own, own_mass = rows[codes == code], mass[codes == code]
+        parts.append(select_landmarks(own, own_mass, count, selection, rng))
     return np.unique(np.concatenate(parts), axis=0)
+
+
+def _squared_distances(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Squared distances between rows, (m, m); of long rows by a matrix product."""
+    if rows.shape[1] <= _LONG_ROW:
+        return np.asarray(cdist(rows, rows, "sqeuclidean"))
+    centred = rows - rows.mean(axis=0)
+    lengths = np.vecdot(centred, centred)
+    squares = np.maximum(lengths[:, None] + lengths - 2 * (centred @ centred.T), 0)
+    np.fill_diagonal(squares, 0)
+    return squares
 
 
 def _whitening(landmarks: NDArray[Any], rate: float) -> NDArray[np.float64]:
     """``V Λ^{-1/2}`` of the landmarks' kernel matrix, without its noise, (m, D)."""
-    exact = landmarks.astype(np.float64)
-    kernel = np.exp(-rate * cdist(exact, exact, "sqeuclidean"))
+    kernel = np.exp(-rate * _squared_distances(landmarks.astype(np.float64)))
     with small_algebra(len(kernel)):
         values, vectors = eigh(
             kernel, overwrite_a=True, check_finite=False, driver="evd"
