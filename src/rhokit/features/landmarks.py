@@ -28,6 +28,8 @@ _EIGENVALUE_CUT = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-9}
 _EXPONENT_ERROR = 1e-4
 _FEW_FEATURES = 4
 _LONG_ROW = 64
+# Landmarks of a group are worth a careful start of k-means up to so many numbers.
+_FEW_NUMBERS = 2**15
 # Landmarks are chosen from at most this many rows, or so many per landmark.
 _SELECTION_ROWS = 4096
 _SELECTION_ROWS_PER_LANDMARK = 10
@@ -218,12 +220,14 @@ def select_landmarks(
     selection: str,
     rng: np.random.Generator,
     groups: NDArray[Any] | None = None,
+    careful: bool = False,
 ) -> NDArray[Any]:
     """At most ``n_landmarks`` landmarks for weighted rows, shape (m, d).
 
     With ``groups`` (n,), such as the rows' classes, each group gets landmarks of its
     own, as many as its share of the weight and at least one: none then lies between
-    two groups, where it would tell nothing.
+    two groups, where it would tell nothing. ``careful`` seeds k-means with its own
+    "++" rule: better, but one centre after the other.
     """
     if groups is not None:
         return _landmarks_by_group(rows, weights, n_landmarks, selection, rng, groups)
@@ -242,9 +246,8 @@ def select_landmarks(
             distinct, n_landmarks, sample_weight=mass, random_state=seed
         )
         return distinct[np.unique(chosen)]
-    kmeans = KMeans(
-        n_landmarks, init="random", n_init=1, max_iter=10, random_state=seed
-    )
+    init = "k-means++" if careful else "random"
+    kmeans = KMeans(n_landmarks, init=init, n_init=1, max_iter=10, random_state=seed)
     with small_algebra(n_landmarks), warnings.catch_warnings():
         # Rows that differ by rounding alone share a centre: fewer landmarks suffice.
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -276,7 +279,10 @@ def _landmarks_by_group(
     parts = []
     for code, count in enumerate(counts.tolist()):
         own, own_mass = rows[codes == code], mass[codes == code]
-        parts.append(select_landmarks(own, own_mass, count, selection, rng))
+        careful = count * rows.shape[1] <= _FEW_NUMBERS
+        parts.append(
+            select_landmarks(own, own_mass, count, selection, rng, careful=careful)
+        )
     return np.unique(np.concatenate(parts), axis=0)
 
 
