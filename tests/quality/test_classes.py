@@ -4,6 +4,9 @@ import pytest
 
 from benchmarks import classes, real_data
 
+# Sets whose 20 partitions take more than a few seconds.
+LARGE = ("stocks", "abalone")
+
 
 def load(loader, name, *arguments):
     """Real data, or a skipped test where they are not there."""
@@ -22,8 +25,13 @@ def test_accuracy_with_a_thousand_features(name):
     assert result.goal.is_met(result.value), result
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", classes.MOST_ORDINAL_ERROR)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in LARGE else [])
+        for name in classes.MOST_ORDINAL_ERROR
+    ],
+)
 def test_error_of_labels_that_have_an_order(name):
     partitions = load(real_data.load_partitions, name, "y_ordinal")
     assert len(partitions) == 20
