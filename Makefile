@@ -20,7 +20,7 @@ $(VENV)/.demo $(VENV)/.test: $(VENV)/.%: pyproject.toml constraints.txt
 	@$(PIP) install --constraint constraints.txt --editable '.[$*]'
 	@touch $@
 
-demo: $(VENV)/.demo  ## Fit a density to real data, print what was found, draw it
+demo: $(VENV)/.demo  ## Densities, classes and values of real data, printed and drawn
 	@$(BIN)/python -m rhokit.demo
 
 test: $(VENV)/.test  ## Lint, types, import contract and tests (CI runs this)

@@ -24,6 +24,7 @@ _COVERAGE_ERROR = 0.02
 # A partition of this set takes a quarter of a minute: the first ones must do.
 _FEWER_PARTITIONS = {"abalone": 10}
 _MOST_GIGABYTES = 1.0
+_INTERVAL_ROWS = 2000
 _ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -149,7 +150,8 @@ def fit_apart(n, d, n_components, n_levels, seed=0):
     -------
     used : dict
         ``imported_megabytes`` and ``peak_megabytes`` of resident memory,
-        ``fit_seconds`` and ``predict_seconds``.
+        ``fit_seconds``, ``predict_seconds`` of all rows and ``interval_seconds`` of
+        some.
     """
     sizes = [str(size) for size in (n, d, n_components, n_levels, seed)]
     command = [sys.executable, "-m", "benchmarks.values", *sizes]
@@ -163,7 +165,7 @@ def fit_apart(n, d, n_components, n_levels, seed=0):
 
 
 def main():
-    """Fit and predict once; one line of what that took."""
+    """Fit, predict values and intervals once; one line of what that took."""
     parser = argparse.ArgumentParser()
     for name in ("n", "d", "n_components", "n_levels", "seed"):
         parser.add_argument(name, type=int)
@@ -181,11 +183,14 @@ def main():
     model.fit(rows, target)
     fitted = time.perf_counter()
     model.predict(rows)
+    predicted = time.perf_counter()
+    model.predict_interval(rows[:_INTERVAL_ROWS])
     used = {
         "imported_megabytes": imported,
         "peak_megabytes": resident_megabytes()[1],
         "fit_seconds": fitted - start,
-        "predict_seconds": time.perf_counter() - fitted,
+        "predict_seconds": predicted - fitted,
+        "interval_seconds": time.perf_counter() - predicted,
     }
     print(json.dumps(used), flush=True)
 

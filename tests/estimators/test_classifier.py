@@ -887,3 +887,17 @@ class TestSurroundings:
                 atol=1e-10,
             )
             assert_allclose(model.threshold_, models[2].threshold_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("n_components", [40, 400])
+def test_rejecting_on_a_plane(n_components):
+    """Witnesses are kept from landmarks, never from the box of a grid."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(600, 2))
+    labels = (rows[:, 0] > 0).astype(int)
+    model = DMKDClassifier(
+        n_components=n_components, reject=0.1, reject_label=-1, random_state=0
+    ).fit(rows, labels)
+    shares = (model.predict(rng.normal(size=(2000, 2))) == -1).mean()
+    assert 0.04 < shares < 0.18
+    assert (model.predict([[30.0, 0.0]]) == -1).all()

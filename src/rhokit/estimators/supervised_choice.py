@@ -296,7 +296,10 @@ class SupervisedChoice:
             # Half the digits decide the same, in half the time.
             narrow = scaled if scaling.is_identity else scaled.astype(np.float32)
             kind, gamma = self._choose_map(kinds, narrow, gamma, rule)
-        chooser = self._chooser(kind, scaled, self._pool(kind))
+        chooser = self._chooser(kind, scaled, np.ones(len(scaled), bool))
+        if self._spares_witnesses(chooser.kind(gamma)):
+            self.spared_witnesses = True
+            chooser = self._chooser(kind, scaled, ~self.witnesses)
         if self.gamma == "loo" and chooser.kind(gamma) == "quadrature":
             # A grid resolves any bandwidth: go on to that of all rows, by the usual
             # rate.
@@ -380,16 +383,11 @@ class SupervisedChoice:
             self.loo.n_rows <= _MOST_ROWS and self.loo.n_distinct <= self.n_components
         )
 
-    def _pool(self, kind):
-        """Rows that the final map is made from."""
-        self.spared_witnesses = (
-            self.witnesses is not None
-            and _is_landmarks(kind)
-            and not self._is_exact(kind)
-        )
-        return (
-            ~self.witnesses if self.spared_witnesses else np.ones(len(self.rows), bool)
-        )
+    def _spares_witnesses(self, kind):
+        """Whether the final map must be made without the witnesses."""
+        if self.witnesses is None or self._is_exact(kind):
+            return False
+        return kind == "landmarks" or isinstance(kind, LandmarkFeatures)
 
     def _choose_map(self, kinds, scaled, start, rule):
         """The map, and its γ, with the best leave-one-out score of its own."""

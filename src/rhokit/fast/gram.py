@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rhokit.fast.blocks import map_blocks
+
 # Single precision sums are moved to double precision after this many rows.
 _FLUSH_ROWS = 8192
 _STRIP = 128
@@ -17,7 +19,7 @@ _ROW_MAJOR, _UPPER, _TRANSPOSED = 101, 121, 112  # of the C interface to BLAS
 
 
 class GramSum:
-    """Running sum ``Σ_i φ_i φ_i†`` over blocks of rows, kept in double precision.
+    """Running sum ``Σ_i φ_i φ_i†`` over blocks of rows, good to double precision.
 
     BLAS adds each block to the upper triangle in place (``syrk``): half the work of a
     product, and no D×D temporary to add up. NumPy's own ``z.T @ z`` calls it too, but
@@ -29,62 +31,66 @@ class GramSum:
     dtype : dtype
         Of the blocks; float32 blocks are summed in float32 for a few thousand rows
         and then moved on to float64.
-    wide : array of shape (dim, dim), optional
-        Memory for the sum, in double precision, to whose upper triangle it is added.
     """
 
-    def __init__(self, dim: int, dtype: Any, wide: NDArray[Any] | None = None) -> None:
-        self._dtype = np.dtype(dtype)
-        self._wide = np.zeros((dim, dim), _wide_dtype(dtype)) if wide is None else wide
-        self._narrow: NDArray[Any] | None = None
+    def __init__(self, dim: int, dtype: Any) -> None:
+        self._narrow = np.zeros((dim, dim), dtype)
+        self._wide: NDArray[Any] | None = None
         self._pending = 0
 
     def add(self, rows: NDArray[Any]) -> None:
         """Add a block of rows (n, D), of the dtype that was announced."""
-        if rows.ndim != 2 or rows.shape[1] != len(self._wide):
+        if rows.ndim != 2 or rows.shape[1] != len(self._narrow):
             raise ValueError(
-                f"rows must have shape (n, {len(self._wide)}), got {rows.shape}"
-            )
-        if self._narrow is None:
-            same = self._dtype == self._wide.dtype
-            self._narrow = (
-                self._wide if same else np.zeros(self._wide.shape, self._dtype)
+                f"rows must have shape (n, {len(self._narrow)}), got {rows.shape}"
             )
         _add_outer_products(self._narrow, rows)
         self._pending += len(rows)
-        if self._pending >= _FLUSH_ROWS:
-            self._flush()
-
-    def upper(self) -> NDArray[Any]:
-        """The sum's upper triangle, in the memory that it was summed in, (D, D)."""
-        self._flush()
-        self._narrow = None
-        return self._wide
+        narrow, wide = self._narrow.dtype, _wide_dtype(self._narrow.dtype)
+        if self._pending >= _FLUSH_ROWS and narrow != wide:
+            if self._wide is None:
+                self._wide = np.zeros(self._narrow.shape, wide)
+            self._pending = 0
+            _move_triangle(self._narrow, self._wide)
 
     def total(self) -> NDArray[Any]:
-        """The full Hermitian sum, shape (D, D)."""
-        total = self.upper().copy()
+        """The full Hermitian sum so far, shape (D, D)."""
+        total = self._narrow.astype(_wide_dtype(self._narrow.dtype))
+        if self._wide is not None:
+            total += self._wide
         mirror_triangle(total)
         return total
 
-    def _flush(self) -> None:
-        """Move the narrow sums on; only strips that hold the upper triangle."""
+    def move_to(self, total: NDArray[Any], *, first: bool) -> None:
+        """Add the full sum to ``total`` (D, D), or write it; the sum starts anew.
+
+        Each strip of the triangle is mirrored while it is at hand: memory is slower
+        than arithmetic.
+        """
         self._pending = 0
-        if self._narrow is None or self._narrow is self._wide:
-            return
-        for start in range(0, len(self._wide), _STRIP):
-            strip = np.s_[start : start + _STRIP, start:]
-            self._wide[strip] += self._narrow[strip]
-            self._narrow[strip] = 0
+        for start in range(0, len(total), _STRIP):
+            stop = start + _STRIP
+            strip = self._narrow[start:stop, start:]
+            if self._wide is not None:
+                strip = self._wide[start:stop, start:] + strip
+            if not first:
+                strip = total[start:stop, start:] + strip
+            total[start:stop, start:] = strip
+            mirror_corner(total[start:stop, start:stop])
+            total[stop:, start:stop] = strip[:, _STRIP:].conj().T
+            self._narrow[start:stop, start:] = 0
+            if self._wide is not None:
+                self._wide[start:stop, start:] = 0
 
 
 class OutcomeSums:
     """Sums ``Σ_i t_ik φ_i φ_i†`` for every outcome k, filled by several workers.
 
-    Made for rows that come sorted by outcome: each block then touches few outcomes,
-    costs as much as those few, and an outcome that a worker has left behind holds no
-    memory but its sum. Only where the shares of two workers meet is there a second
-    sum of the same outcome, added at the end, in a fixed order.
+    Made for rows that come sorted by outcome, each worker having a run of them: each
+    block then touches few outcomes and costs as much as those few, and an outcome that
+    a worker has left behind goes to the result, its memory to the next one. Outcomes of
+    a worker's first block may be shared with the worker before; they are kept and added
+    at the end, in a fixed order.
 
     Parameters
     ----------
@@ -96,7 +102,11 @@ class OutcomeSums:
     def __init__(self, n_outcomes: int, dim: int, dtype: Any) -> None:
         self._dtype = np.dtype(dtype)
         self._total = np.zeros((n_outcomes, dim, dim), _wide_dtype(dtype))
-        self._sums: dict[int, dict[int, GramSum]] = {}
+        self._owner: dict[int, int] = {}
+        self._written: set[int] = set()
+        self._open: dict[int, dict[int, GramSum]] = {}
+        self._kept: dict[int, dict[int, GramSum]] = {}
+        self._spare: dict[int, list[GramSum]] = {}
 
     def add(
         self, worker: int, rows: NDArray[Any], roots: NDArray[Any] | None = None
@@ -112,11 +122,13 @@ class OutcomeSums:
             Square roots of the outcome weights; without them all rows have the
             outcome 0.
         """
-        sums = self._sums.setdefault(worker, {})
         if roots is None:
-            self._of(worker, 0).add(rows)
-            return
+            roots = np.ones((len(rows), 1), rows.real.dtype)
+        is_first = worker not in self._open
+        opened = self._open.setdefault(worker, {})
         touched = np.flatnonzero(roots.any(axis=0)).tolist()
+        for outcome in opened.keys() - set(touched):
+            self._spare[worker].append(self._finish(outcome, opened.pop(outcome)))
         for outcome in touched:
             own = np.flatnonzero(roots[:, outcome])
             part = slice(own[0], own[-1] + 1)
@@ -124,38 +136,65 @@ class OutcomeSums:
             block = rows[part]
             if not (scale == 1).all():
                 block = block * scale.astype(rows.real.dtype)[:, None]
-            self._of(worker, outcome).add(block)
-        for outcome in sums.keys() - set(touched):
-            sums[outcome].upper()
+            self._sum_of(outcome, worker, is_first).add(block)
 
     def total(self) -> NDArray[Any]:
         """All sums, shape (K, D, D). To be called once, when every row is in."""
-        for worker in sorted(self._sums):
-            for outcome, gram in self._sums.pop(worker).items():
-                upper = gram.upper()
-                if worker:
-                    self._total[outcome] += upper
-        for matrix in self._total:
-            mirror_triangle(matrix)
+
+        def finish(worker: int, outcomes: slice) -> None:
+            for outcome in range(outcomes.start, outcomes.stop):
+                for parts in (self._open, self._kept):
+                    for _, sums in sorted(parts.items()):
+                        if outcome in sums:
+                            self._finish(outcome, sums[outcome])
+
+        map_blocks(finish, len(self._total), 1)
+        for parts in (self._open, self._kept, self._spare):
+            parts.clear()
         return self._total
 
-    def _of(self, worker: int, outcome: int) -> GramSum:
-        sums = self._sums[worker]
-        if outcome not in sums:
-            # The first worker adds to the result itself, the others to their own.
-            wide = None if worker else self._total[outcome]
-            sums[outcome] = GramSum(self._total.shape[1], self._dtype, wide)
-        return sums[outcome]
+    def _sum_of(self, outcome: int, worker: int, is_first: bool) -> GramSum:
+        """The worker's own sum of an outcome."""
+        opened = self._open[worker]
+        kept = self._kept.setdefault(worker, {})
+        spare = self._spare.setdefault(worker, [])
+        for sums in (opened, kept):
+            if outcome in sums:
+                return sums[outcome]
+        fresh = spare.pop() if spare else GramSum(self._total.shape[1], self._dtype)
+        # Only one worker may write an outcome's result while others still add.
+        shared = worker > 0 and is_first
+        mine = not shared and self._owner.setdefault(outcome, worker) == worker
+        (opened if mine else kept)[outcome] = fresh
+        return fresh
+
+    def _finish(self, outcome: int, part: GramSum) -> GramSum:
+        """Move a part on to the result."""
+        part.move_to(self._total[outcome], first=outcome not in self._written)
+        self._written.add(outcome)
+        return part
 
 
 def mirror_triangle(matrix: NDArray[Any]) -> None:
     """Make a matrix (D, D) Hermitian, in place, from its upper triangle."""
     for start in range(0, len(matrix), _STRIP):
         stop = start + _STRIP
-        corner = np.triu(matrix[start:stop, start:stop], 1)
-        diagonal = np.diag(matrix[start:stop, start:stop].diagonal().real)
-        matrix[start:stop, start:stop] = corner + corner.conj().T + diagonal
+        mirror_corner(matrix[start:stop, start:stop])
         matrix[stop:, start:stop] = matrix[start:stop, stop:].conj().T
+
+
+def mirror_corner(matrix: NDArray[Any]) -> None:
+    """The same for a small matrix, at once."""
+    upper = np.triu(matrix, 1)
+    matrix[...] = upper + upper.conj().T + np.diag(matrix.diagonal().real)
+
+
+def _move_triangle(source: NDArray[Any], target: NDArray[Any]) -> None:
+    """Add an upper triangle to another and clear it, in strips that hold it."""
+    for start in range(0, len(source), _STRIP):
+        strip = np.s_[start : start + _STRIP, start:]
+        target[strip] += source[strip]
+        source[strip] = 0
 
 
 def _wide_dtype(dtype: Any) -> np.dtype[Any]:
