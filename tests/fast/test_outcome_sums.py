@@ -185,3 +185,22 @@ class TestMirrorTriangle:
         mirror_triangle(stack[1])
         assert_array_equal(stack[1], stack[1].T)
         assert_array_equal(stack[::2], before[::2])
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_more_rows_than_single_precision_may_sum(workers, dtype, monkeypatch):
+    """Outcomes overflow into the result while others still add to them."""
+    monkeypatch.setattr("rhokit.fast.gram._FLUSH_ROWS", 5)
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(120, 7)).astype(dtype)
+    codes = np.sort(rng.choice(4, size=120, p=[0.6, 0.2, 0.15, 0.05]))
+    roots = np.eye(5)[codes]
+    sums = OutcomeSums(5, 7, dtype)
+    for start in range(0, 120, 3):
+        part = slice(start, start + 3)
+        sums.add(start * workers // 120, rows[part], roots[part])
+    exact = rows.astype("float64")
+    expected = np.stack([exact.T @ (exact * root[:, None]) for root in roots.T])
+    tol = 1e-5 if dtype == "float32" else 1e-12
+    assert_allclose(sums.total(), expected, rtol=tol, atol=tol)

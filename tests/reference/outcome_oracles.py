@@ -87,12 +87,6 @@ def left_out_posteriors(states, labels, **options):
 # ---- (b) QMC: the joint state, with its Kronecker product (section 5.3) --------------
 
 
-def onehot_outputs(labels):
-    """``E_k`` of the sorted labels, one per row."""
-    names = np.unique(labels).tolist()
-    return np.array([np.eye(len(names))[names.index(label)] for label in labels])
-
-
 def softmax_outputs(values, n_levels, beta):
     """Square roots of a softmax over equally spaced levels of [0, 1] (eq. phi_sm)."""
     levels = np.linspace(0, 1, n_levels)
@@ -162,20 +156,6 @@ def read_levels(states, low, high):
         [p @ (levels - centre) ** 2 for p, centre in zip(chances, mean, strict=True)]
     )
     return chances, mean, variance
-
-
-def qmr(inputs, values, queries, n_levels, beta, low, high, weights=None):
-    """Probabilities of the levels (n, m), mean (n,) and variance (n,)."""
-    unit = (np.clip(values, low, high) - low) / (high - low)
-    outputs = softmax_outputs(unit, n_levels, beta)
-    return read_levels(qmc_states(inputs, outputs, queries, weights), low, high)
-
-
-def left_out_qmr(inputs, values, n_levels, beta, low, high):
-    """What :func:`qmr` says about each row from all the other rows."""
-    unit = (np.clip(values, low, high) - low) / (high - low)
-    outputs = softmax_outputs(unit, n_levels, beta)
-    return read_levels(left_out_states(inputs, outputs), low, high)
 
 
 # ---- smoothing with the kernel itself, without the row and its copies ----------------

@@ -38,20 +38,38 @@ class GramSum:
         self._wide: NDArray[Any] | None = None
         self._pending = 0
 
-    def add(self, rows: NDArray[Any]) -> None:
-        """Add a block of rows (n, D), of the dtype that was announced."""
+    def add(self, rows: NDArray[Any], overflow: NDArray[Any] | None = None) -> bool:
+        """Add a block of rows (n, D), of the dtype that was announced.
+
+        Parameters
+        ----------
+        rows : array of shape (n, D)
+        overflow : array of shape (D, D), optional
+            Where the upper triangle goes when so much has been summed in single
+            precision that it must move on; without it, to memory of its own.
+
+        Returns
+        -------
+        overflowed : bool
+            Whether ``overflow`` was added to.
+        """
         if rows.ndim != 2 or rows.shape[1] != len(self._narrow):
             raise ValueError(
                 f"rows must have shape (n, {len(self._narrow)}), got {rows.shape}"
             )
         _add_outer_products(self._narrow, rows)
         self._pending += len(rows)
-        narrow, wide = self._narrow.dtype, _wide_dtype(self._narrow.dtype)
-        if self._pending >= _FLUSH_ROWS and narrow != wide:
-            if self._wide is None:
-                self._wide = np.zeros(self._narrow.shape, wide)
-            self._pending = 0
-            _move_triangle(self._narrow, self._wide)
+        wide = _wide_dtype(self._narrow.dtype)
+        if self._pending < _FLUSH_ROWS or self._narrow.dtype == wide:
+            return False
+        self._pending = 0
+        if overflow is not None:
+            _move_triangle(self._narrow, overflow)
+            return True
+        if self._wide is None:
+            self._wide = np.zeros(self._narrow.shape, wide)
+        _move_triangle(self._narrow, self._wide)
+        return False
 
     def total(self) -> NDArray[Any]:
         """The full Hermitian sum so far, shape (D, D)."""
@@ -131,12 +149,15 @@ class OutcomeSums:
             self._spare[worker].append(self._finish(outcome, opened.pop(outcome)))
         for outcome in touched:
             own = np.flatnonzero(roots[:, outcome])
-            part = slice(own[0], own[-1] + 1)
-            scale = roots[part, outcome]
-            block = rows[part]
+            which = slice(own[0], own[-1] + 1)
+            scale = roots[which, outcome]
+            block = rows[which]
             if not (scale == 1).all():
                 block = block * scale.astype(rows.real.dtype)[:, None]
-            self._sum_of(outcome, worker, is_first).add(block)
+            part = self._sum_of(outcome, worker, is_first)
+            mine = outcome in opened
+            if part.add(block, self._total[outcome] if mine else None):
+                self._written.add(outcome)
 
     def total(self) -> NDArray[Any]:
         """All sums, shape (K, D, D). To be called once, when every row is in."""
