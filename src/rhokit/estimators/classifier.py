@@ -88,11 +88,7 @@ class ClassEstimator(ClassifierMixin, OutcomeEstimator):
 
     def _check_target(self, y, rows, weights, *, reset):
         """Codes of the labels; labels that are new get a place."""
-        if y is None:
-            raise ValueError(
-                f"This {type(self).__name__} estimator requires y to be passed, but "
-                "the target y is None."
-            )
+        self._require_target(y)
         labels = column_or_1d(y, warn=True)
         assert_all_finite(labels, input_name="y")
         check_consistent_length(rows, labels)

@@ -72,6 +72,13 @@ class OutcomeEstimator(MatrixState):
 
     # ---- learning ----------------------------------------------------------------
 
+    def _require_target(self, y):
+        if y is None:
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but "
+                "the target y is None."
+            )
+
     def _plan(self, rows, weights, target, *, bounded):
         self._sample_size = SAMPLE_ROWS
         seed, task = self._draw_seed(), self._task(target, weights)

@@ -220,11 +220,7 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
     # ---- targets -------------------------------------------------------------------
 
     def _check_target(self, y, rows, weights, *, reset):
-        if y is None:
-            raise ValueError(
-                f"This {type(self).__name__} estimator requires y to be passed, but "
-                "the target y is None."
-            )
+        self._require_target(y)
         target = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         check_consistent_length(rows, target)
         flat, target = target.ndim == 1, target.reshape(len(target), -1)
