@@ -68,20 +68,20 @@ def left_out_densities(states, labels, priors="empirical"):
     return np.array(densities)
 
 
+def leave_each_out(predict, inputs, targets, **options):
+    """What ``predict`` says of each row when it is given all the other rows."""
+    everyone = np.arange(len(inputs))
+    answers = []
+    for i in everyone:
+        others = everyone != i
+        alone = inputs[i : i + 1]
+        answers.append(predict(inputs[others], targets[others], alone, **options))
+    return np.concatenate(answers)
+
+
 def left_out_posteriors(states, labels, **options):
     """Probabilities of each row, by a model made of all the other rows, (n, K)."""
-    everyone = np.arange(len(states))
-    return np.concatenate(
-        [
-            dmkdc_posterior(
-                states[everyone != i],
-                labels[everyone != i],
-                states[i : i + 1],
-                **options,
-            )
-            for i in everyone
-        ]
-    )
+    return leave_each_out(dmkdc_posterior, states, labels, **options)
 
 
 # ---- (b) QMC: the joint state, with its Kronecker product (section 5.3) --------------
@@ -130,18 +130,7 @@ def qmc_posterior(inputs, outputs, queries, label_states, **options):
 
 def left_out_states(inputs, outputs, **options):
     """``ρ_Y`` of each row, by a joint state of all the other rows."""
-    everyone = np.arange(len(inputs))
-    return np.concatenate(
-        [
-            qmc_states(
-                inputs[everyone != i],
-                outputs[everyone != i],
-                inputs[i : i + 1],
-                **options,
-            )
-            for i in everyone
-        ]
-    )
+    return leave_each_out(qmc_states, inputs, outputs, **options)
 
 
 # ---- (c) QMR: softmax outputs, read as a distribution over levels (section 5.4) ------

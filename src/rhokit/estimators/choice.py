@@ -1,6 +1,7 @@
 """What a model chooses from its rows: the feature map, and γ by leave-one-out."""
 
 import math
+from functools import cache
 
 import numpy as np
 from sklearn.base import clone
@@ -23,7 +24,6 @@ GAMMA_RULES = ("loo", "median", "scott", "silverman")
 # Leave-one-out probes so many rows, against a state of so many.
 _LOO_PROBES = 2048
 _LOO_ROWS = 6000
-_LOO_STEP = 2.0
 _LOO_MOST_STEPS = 12
 
 
@@ -152,12 +152,14 @@ def choose_gamma(gamma, chooser, power, rng):
     if gamma != "loo":
         return gamma_by_rule(gamma, rows, mass, n_rows=total, rng=rng)
 
-    def likelihood(log_gamma):
-        feature_map = chooser(map_gamma(math.exp(log_gamma), power))
+    @cache
+    def likelihood(gamma):
+        feature_map = chooser(map_gamma(gamma, power))
         return _loo_likelihood(feature_map, rows, mass, power)
 
     start = gamma_by_rule("scott", rows, mass)
-    best = math.exp(_climb(likelihood, math.log(start)))
+    _, best = climb(likelihood, start, _LOO_MOST_STEPS)
+    best *= 2 ** _top_of_parabola(*(likelihood(best * step) for step in (0.5, 1, 2)))
     if chooser.kind(map_gamma(best, power)) != "quadrature":
         return best
     # A grid resolves any bandwidth: go on to that of all rows, by the usual rate.
@@ -170,26 +172,28 @@ def map_gamma(gamma, power):
     return gamma * 2 / power
 
 
-def _climb(function, start):
-    """Top of a hill in one variable: steps until it falls, then a parabola."""
-    step = math.log(_LOO_STEP)
-    values = {0: function(start)}
+def climb(score, start, most_steps):
+    """The best score by steps of two up or down from a start, with its γ."""
+    scores = {0: score(start)}
 
-    def at(index):
-        if index not in values:
-            values[index] = function(start + index * step)
-        return values[index]
+    def at(step):
+        if step not in scores:
+            scores[step] = score(start * 2.0**step)
+        return scores[step]
 
     best = 0
-    direction = 1 if at(1) > at(0) else -1
-    while abs(best) < _LOO_MOST_STEPS and at(best + direction) > at(best):
-        best += direction
-    left, middle, right = at(best - 1), at(best), at(best + 1)
+    if most_steps:
+        direction = 1 if at(1) > at(0) else -1
+        while abs(best) < most_steps and at(best + direction) > at(best):
+            best += direction
+    return scores[best], start * 2.0**best
+
+
+def _top_of_parabola(left, middle, right):
+    """Where a parabola through values at -1, 0, 1 has its top, at most ½ away."""
     curvature = left - 2 * middle + right
     offset = 0.5 * (left - right) / curvature if curvature < 0 else 0.0
-    if not math.isfinite(offset):
-        offset = 0.0
-    return start + (best + max(-0.5, min(0.5, offset))) * step
+    return max(-0.5, min(0.5, offset)) if math.isfinite(offset) else 0.0
 
 
 def _loo_likelihood(feature_map, rows, mass, power):

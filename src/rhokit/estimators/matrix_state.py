@@ -53,11 +53,9 @@ class MatrixState(StateEstimator):
         scale = None if weights is None else np.sqrt(weights).astype(feature_map.dtype_)
 
         def use(worker, which, columns, log_scale):
-            if roots_of is None:
-                mass = len(columns) if weights is None else weights[which].sum()
-                sums.add(worker, columns)
-                return np.array([float(mass)])
-            roots = roots_of(which)  # (b, K)
+            roots = (
+                roots_of(which) if roots_of else np.ones((len(columns), 1))
+            )  # (b, K)
             sums.add(worker, columns, roots)
             mass = np.ones(len(roots)) if weights is None else weights[which]
             return mass @ roots**2

@@ -166,18 +166,16 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
             Never falling as the probability rises.
         """
         wanted = self._checked_shares("quantiles", quantiles)
-        raw = self._raw_quantiles(self._distributions(X), wanted)
-        if self.calibration is not None:
-            for target, (values, left) in enumerate(
-                zip(raw, self._left_out_quantiles(wanted), strict=True)
-            ):
-                truth, weight = self.sample_.target[:, target], self.sample_.weight
-                values += [
-                    offset_for_share(truth - found, weight, share)
-                    for found, share in zip(left.T, wanted, strict=True)
-                ]
-        ranked = [_sorted_by_share(values, wanted) for values in raw]
-        return self._by_target(ranked)
+
+        def offsets(left, truth, weight):
+            errors = truth[:, None] - left
+            return [
+                offset_for_share(error, weight, share)
+                for error, share in zip(errors.T, wanted, strict=True)
+            ]
+
+        found = self._calibrated_quantiles(X, wanted, offsets)
+        return self._by_target([_sorted_by_share(part, wanted) for part in found])
 
     def predict_interval(self, X, coverage=0.9):
         """Interval that holds the target with a given probability.
@@ -197,19 +195,18 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
         """
         (coverage,) = self._checked_shares("coverage", coverage)
         tails = np.array([(1 - coverage) / 2, (1 + coverage) / 2])
-        raw = self._raw_quantiles(self._distributions(X), tails)
-        if self.calibration is not None:
-            for target, (values, left) in enumerate(
-                zip(raw, self._left_out_quantiles(tails), strict=True)
-            ):
-                truth, weight = self.sample_.target[:, target], self.sample_.weight
-                missed = np.maximum(left[:, 0] - truth, truth - left[:, 1])
-                offset = offset_for_coverage(missed, weight, coverage)
-                values += np.array([-offset, offset])
-                # What is narrowed by more than its width becomes a point.
-                crossed = values[:, 0] > values[:, 1]
-                values[crossed] = values[crossed].mean(axis=1, keepdims=True)
-        return self._by_target(raw)
+
+        def offsets(left, truth, weight):
+            missed = np.maximum(left[:, 0] - truth, truth - left[:, 1])
+            offset = offset_for_coverage(missed, weight, coverage)
+            return -offset, offset
+
+        found = self._calibrated_quantiles(X, tails, offsets)
+        for values in found:
+            # What is narrowed by more than its width becomes a point.
+            crossed = values[:, 0] > values[:, 1]
+            values[crossed] = values[crossed].mean(axis=1, keepdims=True)
+        return self._by_target(found)
 
     @property
     def levels_(self):
@@ -367,7 +364,6 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
         The mean is a ratio of two sums over levels, and sums of density matrices are
         density matrices.
         """
-        self._require_rows()
         measure = self._cache.get("means", None, self._prepare_means)
 
         def use(worker, which, columns, log_scale):
@@ -416,10 +412,22 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
     def _raw_quantiles(self, distributions, wanted):
         return [quantiles(*pair, wanted) for pair in distributions]
 
-    def _left_out_quantiles(self, wanted):
-        """Quantiles of the sampled rows, each left out of the model, per target."""
-        distributions = self._cache.get("left out", self._rank(), self._left_out_sample)
-        return self._raw_quantiles(distributions, wanted)
+    def _calibrated_quantiles(self, X, wanted, offsets):
+        """Quantiles (n, q) of every target, moved by what rows left out missed.
+
+        ``offsets`` are computed from the quantiles of these rows (s, q), what they
+        really are (s,), and their weights.
+        """
+        raw = self._raw_quantiles(self._distributions(X), wanted)
+        if self.calibration is None:
+            return raw
+        known = self._cache.get("left out", self._rank(), self._left_out_sample)
+        left_out = self._raw_quantiles(known, wanted)
+        truths, weight = self.sample_.target.T, self.sample_.weight
+        return [
+            values + np.array(offsets(left, truth, weight))
+            for values, left, truth in zip(raw, left_out, truths, strict=True)
+        ]
 
     def _left_out_sample(self):
         sample = self.sample_

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rhokit.core.spectrum import leading_eigenpairs
-from rhokit.estimators.choice import MapChooser
+from rhokit.estimators.choice import MapChooser, climb
 from rhokit.estimators.scaling import Scaling
 from rhokit.fast import map_blocks
 from rhokit.features import (
@@ -437,23 +437,6 @@ class SupervisedChoice:
             groups=self.groups[pool] if self.landmarks_by_group else None,
             for_outcomes=True,
         )
-
-
-def climb(score, start, most_steps):
-    """The best score by steps of two up or down from a start, with its γ."""
-    scores = {0: score(start)}
-
-    def at(step):
-        if step not in scores:
-            scores[step] = score(start * 2.0**step)
-        return scores[step]
-
-    best = 0
-    if most_steps:
-        direction = 1 if at(1) > at(0) else -1
-        while abs(best) < most_steps and at(best + direction) > at(best):
-            best += direction
-    return scores[best], start * 2.0**best
 
 
 def _is_landmarks(kind):
