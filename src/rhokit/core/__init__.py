@@ -11,6 +11,17 @@ from rhokit.core.information import (
     trace_distance,
     von_neumann_entropy,
 )
+from rhokit.core.losses import (
+    cross_entropy,
+    negative_log_likelihood,
+    squared_error_and_variance,
+)
+from rhokit.core.measurement import (
+    amplitudes,
+    factor_born,
+    factor_trace,
+    reduced_states,
+)
 from rhokit.core.readouts import (
     gaussian_log_norm,
     leave_one_out,
@@ -30,9 +41,13 @@ __all__ = [
     "DensityMatrix",
     "FeatureMean",
     "LowRankDensityMatrix",
+    "amplitudes",
     "choose_rank",
     "cosine_states",
+    "cross_entropy",
     "effective_rank",
+    "factor_born",
+    "factor_trace",
     "fidelity",
     "gaussian_columns",
     "gaussian_log_norm",
@@ -40,11 +55,14 @@ __all__ = [
     "leave_one_out",
     "log_measured",
     "log_posterior",
+    "negative_log_likelihood",
     "normalize_states",
     "onehot_states",
     "partial_trace",
     "purity",
+    "reduced_states",
     "softmax_states",
+    "squared_error_and_variance",
     "trace_distance",
     "von_neumann_entropy",
 ]

@@ -10,10 +10,10 @@ from rhokit.core.arrays import (
     adjoint,
     conj,
     real,
-    squared_modulus,
     wide,
     wide_sum_dtype,
 )
+from rhokit.core.measurement import factor_born
 from rhokit.core.spectrum import (
     Rank,
     eigen_factor,
@@ -131,6 +131,16 @@ class DensityMatrix:
         totals, weights = zip(*parts, strict=True)
         return DensityMatrix(xp.stack(totals), xp.stack(weights))
 
+    def outcome(self, k: int) -> "DensityMatrix":
+        """The state of one outcome."""
+        return DensityMatrix(self.total[k : k + 1, ...], self.weight[k : k + 1])
+
+    def mix(self, shares: Array) -> "DensityMatrix":
+        """Weighted sums over the outcomes, for non-negative ``shares`` (J, K)."""
+        xp = array_namespace(self.total)
+        total = xp.tensordot(shares, self.total, axes=1)
+        return DensityMatrix(total, shares @ self.weight)
+
     def change_basis(self, basis: Array) -> "DensityMatrix":
         r"""The state of :math:`\phi(x) = B^\top c(x)`, given the sums of ``c(x)``.
 
@@ -234,12 +244,12 @@ class LowRankDensityMatrix:
     def born(self, states: Array) -> Array:
         """Born rule for states (n, D): shape (n, K)."""
         xp = array_namespace(states)
-        factor = xp.astype(self.factor, states.dtype)
-        measured = [
-            xp.sum(squared_modulus(states @ factor[k, ...].mT), axis=1)
-            for k in range(self.n_outcomes)
-        ]
-        return xp.stack(measured, axis=1)
+        return factor_born(states, xp.astype(self.factor, states.dtype))
+
+    def change_basis(self, basis: Array) -> "LowRankDensityMatrix":
+        r"""The state over :math:`B^\top c`: see :meth:`DensityMatrix.change_basis`."""
+        xp = array_namespace(self.factor)
+        return LowRankDensityMatrix(xp.matmul(self.factor, conj(basis)), self.weight)
 
     def fold(self, basis: Array) -> "LowRankDensityMatrix":
         r"""Measure columns ``c`` directly where :math:`\phi = B^\top c`."""
@@ -249,6 +259,25 @@ class LowRankDensityMatrix:
     def normalized(self) -> Array:
         """The truncated density matrices, shape (K, D, D)."""
         return adjoint(self.factor) @ self.factor
+
+    def outcome(self, k: int) -> "LowRankDensityMatrix":
+        """The state of one outcome."""
+        return LowRankDensityMatrix(
+            self.factor[k : k + 1, ...], self.weight[k : k + 1]
+        )
+
+    def mix(self, shares: Array) -> DensityMatrix:
+        """Weighted sums over the outcomes, for non-negative ``shares`` (J, K)."""
+        xp = array_namespace(self.factor)
+        roots = xp.sqrt(shares * self.weight)[:, :, None, None]  # (J, K, 1, 1)
+        flat = (shares.shape[0], -1, self.dim)
+        rows = xp.reshape(roots * self.factor[None, ...], flat)
+        return DensityMatrix(adjoint(rows) @ rows, shares @ self.weight)
+
+    def summed(self) -> DensityMatrix:
+        """The same state as sums, which can take up further rows."""
+        total = self.normalized() * self.weight[:, None, None]
+        return DensityMatrix(wide(total), self.weight)
 
     def scale(self, factor: float) -> "LowRankDensityMatrix":
         """All rows count ``factor`` times as much."""

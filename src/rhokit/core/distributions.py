@@ -9,15 +9,21 @@ from array_api_compat import array_namespace
 from rhokit.core.arrays import Array
 
 
-def mean_and_std(chances: Array, levels: Array) -> tuple[Array, Array]:
-    r"""Mean and standard deviation of distributions (n, m) over levels (m,).
+def mean_and_variance(chances: Array, levels: Array) -> tuple[Array, Array]:
+    r"""Mean and variance of distributions (..., m) over levels (m,).
 
     .. math:: \mu = \sum_j p_j a_j, \qquad \sigma^2 = \sum_j p_j (a_j - \mu)^2
     """
     xp = array_namespace(chances)
     mean = chances @ levels
-    squares = (levels - mean[:, None]) ** 2
-    return mean, xp.sqrt(xp.sum(chances * squares, axis=1))
+    squares = (levels - mean[..., None]) ** 2
+    return mean, xp.sum(chances * squares, axis=-1)
+
+
+def mean_and_std(chances: Array, levels: Array) -> tuple[Array, Array]:
+    """Mean and standard deviation of distributions (..., m) over levels (m,)."""
+    mean, variance = mean_and_variance(chances, levels)
+    return mean, array_namespace(chances).sqrt(variance)
 
 
 def cell_edges(levels: Array) -> Array:

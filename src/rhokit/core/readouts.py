@@ -28,13 +28,13 @@ def log_measured(
 
     Parameters
     ----------
-    measured : array of shape (n, K)
-    log_scale : array of shape (n,), optional
+    measured : array of shape (..., n, K)
+    log_scale : array of shape (..., n), optional
     power : int
         2 for a density matrix, 1 for a mean of features.
     """
     logs = safe_log(measured)
-    return logs if log_scale is None else logs + power * log_scale[:, None]
+    return logs if log_scale is None else logs + power * log_scale[..., None]
 
 
 def log_posterior(logs: Array, log_priors: Array, least: float = 0.0) -> Array:
@@ -47,9 +47,9 @@ def log_posterior(logs: Array, log_priors: Array, least: float = 0.0) -> Array:
 
     Parameters
     ----------
-    logs : array of shape (n, K)
+    logs : array of shape (..., n, K)
         Logarithms of what was measured.
-    log_priors : array of shape (K,)
+    log_priors : array of shape (K,), or anything that broadcasts against ``logs``
     least : float
         A class that may occur has at least this share of the likeliest one's
         probability: what rounding leaves below it says nothing.
@@ -57,12 +57,12 @@ def log_posterior(logs: Array, log_priors: Array, least: float = 0.0) -> Array:
     xp = array_namespace(logs)
     joint = logs + log_priors
     possible = xp.broadcast_to(log_priors > -xp.inf, joint.shape)
-    nothing = xp.all(joint == -xp.inf, axis=1)[:, None]
+    nothing = xp.all(joint == -xp.inf, axis=-1)[..., None]
     joint = xp.where(nothing, xp.broadcast_to(log_priors, joint.shape), joint)
-    joint = joint - xp.max(joint, axis=1)[:, None]
+    joint = joint - xp.max(joint, axis=-1)[..., None]
     if least > 0:
         joint = xp.where(possible, xp.clip(joint, math.log(least), None), joint)
-    return joint - xp.log(xp.sum(xp.exp(joint), axis=1))[:, None]
+    return joint - xp.log(xp.sum(xp.exp(joint), axis=-1))[..., None]
 
 
 def leave_one_out(

@@ -28,27 +28,56 @@ def cosine_states(
 
     Parameters
     ----------
-    rows : array of shape (..., d)
-    frequencies : array of shape (d, F)
-    phases : array of shape (D,), optional
+    rows : array of shape (..., n, d)
+    frequencies : array of shape (..., d, F)
+    phases : array of shape (..., D), optional
         ``D`` is a multiple of ``F``: the projections are repeated, so that pairs
         (cos, sin) are the phases 0 and -π/2 of the same frequencies.
     amplitudes : array of shape (D,)
     normalize : bool
         Whether to scale each state to length one.
+
+    Returns
+    -------
+    states : array of shape (..., n, D)
+        Leading axes are those of many maps at once, and broadcast.
     """
     xp = array_namespace(rows)
     angles = rows @ frequencies
     if phases is None:
         states = amplitudes * xp.exp(angles * 1j)
     else:
-        repeats = phases.shape[0] // angles.shape[-1]
-        states = amplitudes * xp.cos(xp.concat([angles] * repeats, axis=-1) + phases)
+        repeats = phases.shape[-1] // angles.shape[-1]
+        if repeats > 1:
+            angles = xp.concat([angles] * repeats, axis=-1)
+        states = amplitudes * xp.cos(angles + phases[..., None, :])
     return normalize_states(states) if normalize else states
 
 
+def squared_distances(
+    rows: Array, landmarks: Array, *, by_product: bool = False
+) -> Array:
+    """Squared distances of rows (..., n, d) and landmarks (..., m, d): (..., n, m).
+
+    ``by_product`` takes them from one matrix product, which is much faster with many
+    columns and loses digits where both lie far from the origin.
+    """
+    xp = array_namespace(rows)
+    if not by_product:
+        difference = rows[..., :, None, :] - landmarks[..., None, :, :]
+        return xp.sum(difference * difference, axis=-1)
+    lengths = [xp.sum(each * each, axis=-1) for each in (rows, landmarks)]
+    sums = lengths[0][..., :, None] + lengths[1][..., None, :]
+    return xp.clip(sums - 2 * (rows @ landmarks.mT), 0, None)
+
+
 def gaussian_columns(
-    rows: Array, landmarks: Array, rate: float, *, relative: bool = False
+    rows: Array,
+    landmarks: Array,
+    rate: float,
+    *,
+    relative: bool = False,
+    by_product: bool = False,
 ) -> tuple[Array, Array | None]:
     r"""Kernel columns :math:`e^{-\text{rate}\,\|x - l_j\|^2}` of rows and landmarks.
 
@@ -59,7 +88,10 @@ def gaussian_columns(
     Parameters
     ----------
     rows : array of shape (..., n, d)
-    landmarks : array of shape (m, d)
+    landmarks : array of shape (..., m, d)
+    rate : float
+    by_product : bool
+        See :func:`squared_distances`.
 
     Returns
     -------
@@ -67,8 +99,7 @@ def gaussian_columns(
     log_scale : array of shape (..., n), or None
     """
     xp = array_namespace(rows)
-    difference = rows[..., :, None, :] - landmarks
-    exponents = -rate * xp.sum(difference * difference, axis=-1)
+    exponents = -rate * squared_distances(rows, landmarks, by_product=by_product)
     if not relative:
         return xp.exp(exponents), None
     largest = xp.max(exponents, axis=-1)
@@ -91,15 +122,15 @@ def softmax_states(values: Array, n_landmarks: int, beta: float) -> Array:
 
     Parameters
     ----------
-    values : array of shape (n,), in [0, 1]
+    values : array of shape (...,), in [0, 1]
 
     Returns
     -------
-    states : array of shape (n, n_landmarks), of length one
+    states : array of shape (..., n_landmarks), of length one
     """
     xp = array_namespace(values)
     landmarks = arange_like(n_landmarks, values) / max(n_landmarks - 1, 1)
-    exponents = -beta * (values[:, None] - landmarks) ** 2
-    exponents = exponents - xp.max(exponents, axis=1)[:, None]
+    exponents = -beta * (values[..., None] - landmarks) ** 2
+    exponents = exponents - xp.max(exponents, axis=-1)[..., None]
     weights = xp.exp(exponents)
-    return xp.sqrt(weights / xp.sum(weights, axis=1)[:, None])
+    return xp.sqrt(weights / xp.sum(weights, axis=-1)[..., None])

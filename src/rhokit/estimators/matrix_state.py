@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from rhokit.core import DensityMatrix
+from rhokit.core import DensityMatrix, LowRankDensityMatrix
 from rhokit.core.spectrum import eigen_factor
 from rhokit.estimators.base import StateEstimator
 from rhokit.fast import Measurement, OutcomeSums, small_algebra, thin_factor
@@ -26,7 +26,7 @@ class MatrixState(StateEstimator):
 
     @property
     def density_matrix_(self):
-        """ρ in the basis of the map's states, as a :class:`DensityMatrix`."""
+        """ρ in the basis of the map's states, as a value of the state's own type."""
         self._require_rows()
         whitening = self.feature_map_.whitening_
         if whitening is None:
@@ -47,6 +47,11 @@ class MatrixState(StateEstimator):
             An order in which rows of the same outcome stand together.
         n_outcomes : int
         """
+        if isinstance(getattr(self, "state_", None), LowRankDensityMatrix):
+            raise TypeError(
+                f"this {type(self).__name__} holds a trained factor, which takes up no "
+                "rows: to_estimator() of the model that trained it gives one that does"
+            )
         feature_map = self.feature_map_
         dtype = feature_map.column_dtype_
         sums = OutcomeSums(n_outcomes, feature_map.n_columns_, dtype)
@@ -65,32 +70,33 @@ class MatrixState(StateEstimator):
 
     def _measure_outcomes(self, rank):
         """What measures columns with every outcome's density matrix."""
-        weight = self.state_.weight
-        return self._measure_sums(zip(self.state_.total, weight, strict=True), rank)
+        return self._measure_states([self.state_], rank)
 
-    def _measure_sums(self, sums, rank, *, projector=False):
-        """What measures columns with density matrices, given as sums and weights.
+    def _measure_states(self, states, rank, *, projector=False):
+        """What measures columns with the density matrices of states, one by one.
 
-        They are taken one at a time, to save memory. With ``projector``, only how much
-        the rank keeps of each state is measured.
+        With ``projector``, only how much the rank keeps of each is measured.
         """
         feature_map = self._measured_map()
         with small_algebra(feature_map.n_columns_):
             factors = (
-                self._factor_over_columns(total, mass, rank, projector)
-                for total, mass in sums
+                self._factor_over_columns(state.outcome(k), rank, projector)
+                for state in states
+                for k in range(state.n_outcomes)
             )
             return Measurement(factors, feature_map.column_dtype_)
 
-    def _factor_over_columns(self, total, mass, rank, projector):
-        """Factor of ``total / mass`` over the map's columns, shape (r, m)."""
-        state = DensityMatrix(total[None], np.array([mass]))
+    def _factor_over_columns(self, state, rank, projector):
+        """Factor of a state of one outcome over the map's columns, shape (r, m)."""
         whitening = self.feature_map_.whitening_
         if whitening is not None:
             whitening = whitening.astype(np.float64)
             state = state.change_basis(whitening)
-        rho = state.normalized()[0]
-        factor = thin_factor(rho) if rank is None else eigen_factor(rho, rank)
+        if rank is None and isinstance(state, LowRankDensityMatrix):
+            factor = state.factor[0]
+        else:
+            rho = state.normalized()[0]
+            factor = thin_factor(rho) if rank is None else eigen_factor(rho, rank)
         if projector:
             lengths = np.linalg.norm(factor, axis=1, keepdims=True)
             factor = factor / np.where(lengths > 0, lengths, 1)

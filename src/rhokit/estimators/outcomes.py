@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from rhokit.core import log_measured
+from rhokit.core import LowRankDensityMatrix, log_measured
 from rhokit.core.density_matrix import inverse_weight
 from rhokit.estimators.matrix_state import MatrixState
 from rhokit.estimators.row_sample import RowSample
@@ -197,6 +197,8 @@ class OutcomeEstimator(MatrixState):
             Square roots of the rows' outcome weights.
         weights : array of shape (n,)
         """
+        if isinstance(self.state_, LowRankDensityMatrix):
+            return self._log_measured(rows)  # a trained state's sample was held out
         measure, keeps = self._measurement(), self._kept_measurement()
         feature_map = self._measured_map()
         whitening = feature_map.whitening_
@@ -223,5 +225,4 @@ class OutcomeEstimator(MatrixState):
         rank = self._rank()
         if rank is None:
             return None
-        sums = zip(self.state_.total, self.state_.weight, strict=True)
-        return self._measure_sums(sums, rank, projector=True).born
+        return self._measure_states([self.state_], rank, projector=True).born

@@ -383,12 +383,14 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
         return means
 
     def _prepare_means(self):
-        total, mass = self.state_.total, self.state_.weight
-        positions = self._positions()
-        size = mass[self._parts()[0]].sum()
-        sums = [total[self._parts()[0]].sum(axis=0)]
-        sums += [np.tensordot(positions, total[part], axes=1) for part in self._parts()]
-        return self._measure_sums([(each, size) for each in sums], None).born
+        n_outcomes = self.state_.n_outcomes
+        shares = np.zeros((1 + len(self._parts()), n_outcomes))
+        shares[0, self._parts()[0]] = 1
+        for row, part in zip(shares[1:], self._parts(), strict=True):
+            row[part] = self._positions()
+        sums = self.state_.mix(shares)
+        size = np.full(len(shares), sums.weight[0])  # all in units of the total
+        return self._measure_states([DensityMatrix(sums.total, size)], None).born
 
     def _positions(self):
         """The levels as parts of the range, shape (m,)."""

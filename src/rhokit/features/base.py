@@ -157,6 +157,15 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """
         return 0.0
 
+    def mass_matrix(self) -> NDArray[np.float64] | None:
+        r""":math:`\int \phi(x)\phi(x)^\top dx`, in units of ``exp(log_mass())``.
+
+        Its overlap with a density matrix is the integral of the density that it
+        stands for: 1, if the matrix is a mean over rows. None where the integral is
+        not known, or not finite, as for random features.
+        """
+        return None
+
     def with_gamma(
         self, gamma: float, rows: NDArray[Any], weights: NDArray[np.float64] | None
     ) -> Self:

@@ -1,6 +1,7 @@
 """Maps whose columns are cosines of projections, in the fused loops' units."""
 
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +47,18 @@ class CosineFeatures(GaussianFeatures):
         self._turns_per_unit = float(np.abs(self._wide_turns).sum(axis=0).max())
         self._phase_turns = (phases / _TWO_PI).astype(self.dtype_)
         self._amplitudes = amplitudes.astype(self.dtype_)
+
+    def with_frequencies(
+        self, frequencies: NDArray[Any], phases: NDArray[Any] | None
+    ) -> Self:
+        """The same map with other frequencies (d, F) and phases (D,), as trained."""
+        other = copy(self)
+        other.frequencies_ = np.asarray(frequencies, dtype=np.float64)
+        missing = np.zeros(self.n_components_)
+        wanted = missing if phases is None else np.asarray(phases, dtype=np.float64)
+        other._set_cosines(wanted, self.amplitudes_)
+        other.phases_ = None if phases is None else wanted
+        return other
 
     def _projection(
         self, rows: NDArray[Any]

@@ -95,6 +95,8 @@ class LandmarkFeatures(GaussianFeatures):
     }
 
     landmarks_: NDArray[Any]
+    _own_whitening = True
+    """Whether the whitening follows from the landmarks."""
 
     def __init__(
         self,
@@ -144,17 +146,42 @@ class LandmarkFeatures(GaussianFeatures):
         other._whiten(rows)
         return other
 
+    def with_landmarks(self, landmarks: NDArray[Any], rows: NDArray[Any]) -> Self:
+        """The same map with its landmarks moved, and its whitening left as it is.
+
+        Landmarks that were trained together with a state belong to the whitening
+        that they were trained with.
+        """
+        other = copy(self)
+        other._own_whitening = False
+        other.landmarks_ = np.ascontiguousarray(landmarks, dtype=self.dtype_)
+        other._centre_landmarks(rows)
+        return other
+
+    def mass_matrix(self) -> NDArray[np.float64] | None:
+        r""":math:`\int \phi(x)\phi(x)^\top dx / M_\gamma`; None for unit states."""
+        if self.normalize or self.whitening_ is None:
+            return None
+        squares = _squared_distances(self.landmarks_.astype(np.float64))
+        overlaps = np.exp(-self.gamma / 4 * squares)  # of two columns, over all space
+        whitening = self.whitening_.astype(np.float64)
+        return np.asarray(whitening.T @ overlaps @ whitening)
+
     def _whiten(self, rows: NDArray[Any]) -> None:
         """Set what depends on the landmarks and γ."""
         whitening = _whitening(self.landmarks_, self.gamma / 2)
         self.whitening_ = whitening.astype(self.dtype_)
-        self._centre = self.landmarks_.mean(axis=0)
-        self._centred = self.landmarks_ - self._centre
-        self._by_differences = self._loses_digits(rows)
+        self._centre_landmarks(rows)
         self.n_columns_, self.n_components_ = self.whitening_.shape
         if self.normalize:
             with small_algebra(self.n_columns_):
                 self._squared_length = Measurement([whitening.T], self.dtype_)
+
+    def _centre_landmarks(self, rows: NDArray[Any]) -> None:
+        """Set what distances to the landmarks are taken from."""
+        self._centre = self.landmarks_.mean(axis=0)
+        self._centred = self.landmarks_ - self._centre
+        self._by_differences = self._loses_digits(rows)
 
     def _loses_digits(self, rows: NDArray[Any]) -> bool:
         if rows.shape[1] <= _FEW_FEATURES:
@@ -210,7 +237,14 @@ class LandmarkFeatures(GaussianFeatures):
 
     def _drawn(self) -> list[Any]:
         cut = _EIGENVALUE_CUT[self.dtype_]
-        return [self.landmarks_, float(self.gamma), bool(self.normalize), cut]
+        whitening = [] if self._own_whitening else [self.whitening_]
+        return [
+            self.landmarks_,
+            float(self.gamma),
+            bool(self.normalize),
+            cut,
+            *whitening,
+        ]
 
 
 def select_landmarks(

@@ -130,6 +130,22 @@ class QuadratureFeatures(CosineFeatures):
         row_scale = np.where(inside, row_scale, self.dtype_.type(0))
         return self._cosine_columns(rows, False, row_scale, out)
 
+    def mass_matrix(self) -> NDArray[np.float64]:
+        r""":math:`\int \phi(x)\phi(x)^\top dx / M_\gamma` over the box."""
+        assert self.phases_ is not None
+        low, high = self.low_ - self.reach_, self.high_ + self.reach_
+        middle, width = (low + high) / 2, high - low
+        waves, phases = self.frequencies_.T, self.phases_ + middle @ self.frequencies_
+
+        def integral(sign: int) -> NDArray[np.float64]:
+            """Of ``cos(a + sign·b)`` for all pairs of columns ``cos a``, ``cos b``."""
+            pairs = waves[:, None] + sign * waves  # (D, D, d)
+            box = np.prod(width * np.sinc(pairs * width / (2 * np.pi)), axis=-1)
+            return np.asarray(np.cos(phases[:, None] + sign * phases) * box)
+
+        scale = self.amplitudes_ * math.exp(-self.log_mass() / 2)
+        return scale[:, None] * scale * (integral(1) + integral(-1)) / 2
+
     def refuse_outsiders(self, rows: NDArray[Any]) -> None:
         """Raise for rows outside the box: their mass would be lost."""
         outside = ~self._inside(rows, 0.0)
