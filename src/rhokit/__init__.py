@@ -11,11 +11,15 @@ __version__ = "0.1.0.dev0"
 
 _HOME = {
     "DMKDClassifier": "rhokit.estimators",
+    "DMKDClassifierSGD": "rhokit.nn",
     "DMKDE": "rhokit.estimators",
+    "DMKDESGD": "rhokit.nn",
     "MeanEmbeddingKDE": "rhokit.estimators",
     "QMClassifier": "rhokit.estimators",
+    "QMClassifierSGD": "rhokit.nn",
     "QMOrdinalClassifier": "rhokit.estimators",
     "QMRegressor": "rhokit.estimators",
+    "QMRegressorSGD": "rhokit.nn",
     "DensityMatrix": "rhokit.core",
     "LowRankDensityMatrix": "rhokit.core",
     "FourierFeatures": "rhokit.features",

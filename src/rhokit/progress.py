@@ -1,4 +1,4 @@
-"""A progress line for work that lasts, and silence for work that does not."""
+"""Progress of work that lasts, and silence for work that does not."""
 
 import sys
 import threading
@@ -55,3 +55,54 @@ def _watch(label: str, stream: TextIO, done: threading.Event) -> None:
     if in_place and line:
         stream.write(f"\r{' ' * len(line)}\r")
         stream.flush()
+
+
+class ProgressBar:
+    """A bar on a terminal, once work has lasted for two seconds; nothing in a pipe.
+
+    Parameters
+    ----------
+    label : str
+        What is being done.
+    stream : text stream, optional
+        stderr without it.
+
+    Examples
+    --------
+    >>> from rhokit.progress import ProgressBar
+    >>> with ProgressBar("Training") as bar:
+    ...     for epoch in range(3):
+    ...         bar.update((epoch + 1) / 3, f"epoch {epoch + 1} of 3")
+    """
+
+    _WIDTH = 24
+
+    def __init__(self, label: str, stream: TextIO | None = None) -> None:
+        self._label = label
+        self._stream = stream or sys.stderr
+        self._start = self._last = time.monotonic()
+        self._written = 0
+
+    def __enter__(self) -> "ProgressBar":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._written:
+            self._stream.write(f"\r{' ' * self._written}\r")
+            self._stream.flush()
+
+    def update(self, share: float, note: str = "") -> None:
+        """Show that this share of the work is done."""
+        now = time.monotonic()
+        if now - self._start < _PATIENCE or now - self._last < _REFRESH:
+            return
+        if not self._stream.isatty():
+            return
+        self._last = now
+        full = int(share * self._WIDTH)
+        bar = "█" * full + "░" * (self._WIDTH - full)
+        left = (now - self._start) * (1 - share) / max(share, 1e-9)
+        line = f"{self._label} {bar} {note}, {left:.0f} s left"
+        self._stream.write(f"\r{line:<{self._written}}")
+        self._stream.flush()
+        self._written = len(line)

@@ -262,9 +262,7 @@ class LowRankDensityMatrix:
 
     def outcome(self, k: int) -> "LowRankDensityMatrix":
         """The state of one outcome."""
-        return LowRankDensityMatrix(
-            self.factor[k : k + 1, ...], self.weight[k : k + 1]
-        )
+        return LowRankDensityMatrix(self.factor[k : k + 1, ...], self.weight[k : k + 1])
 
     def mix(self, shares: Array) -> DensityMatrix:
         """Weighted sums over the outcomes, for non-negative ``shares`` (J, K)."""

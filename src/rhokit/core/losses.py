@@ -1,23 +1,27 @@
 """What gradient training minimises: means over rows, one number per model.
 
 Rows are the last axis of what is compared; leading axes are those of many models.
-The paper's likelihood and cross-entropy lack their minus sign, which stands here.
+Weights, where there are any, have mean one. The paper's likelihood and cross-entropy
+lack their minus sign, which stands here.
 """
 
 from array_api_compat import array_namespace
 
 from rhokit.core.arrays import Array
-from rhokit.core.distributions import mean_and_variance
 
 
-def weighted_mean(values: Array, weight: Array | None = None) -> Array:
-    """Mean over the last axis; rows of weight zero are not there."""
+def mean_over_rows(values: Array, weight: Array | None = None) -> Array:
+    """Mean of values times weights, over the last axis.
+
+    Weights have mean one over all rows, not over those of a batch: so batches may
+    differ in weight, and a sum over batches is that over all rows.
+    """
     xp = array_namespace(values)
     if weight is None:
         return xp.mean(values, axis=-1)
-    # A row that is not there may hold anything, such as an infinite loss.
+    # A row of weight zero may hold anything, such as an infinite loss.
     kept = xp.where(weight > 0, values, xp.zeros_like(values))
-    return xp.sum(kept * weight, axis=-1) / xp.sum(weight, axis=-1)
+    return xp.mean(kept * weight, axis=-1)
 
 
 def negative_log_likelihood(log_density: Array, weight: Array | None = None) -> Array:
@@ -28,29 +32,39 @@ def negative_log_likelihood(log_density: Array, weight: Array | None = None) -> 
     log_density : array of shape (..., n)
     weight : array of shape (..., n), optional
     """
-    return weighted_mean(-log_density, weight)
+    return mean_over_rows(-log_density, weight)
 
 
 def cross_entropy(
-    log_chances: Array, codes: Array, weight: Array | None = None
+    log_chances: Array,
+    codes: Array,
+    weight: Array | None = None,
+    *,
+    smoothing: float = 0.0,
 ) -> Array:
     r"""Loss of classes: :math:`-\frac1N\sum_i \log P(y_i \mid x_i)`.
+
+    With ``smoothing`` s, labels count as :math:`1-s` of themselves and a share of s of
+    all classes alike.
 
     Parameters
     ----------
     log_chances : array of shape (..., n, K)
     codes : array of shape (..., n), integers
     weight : array of shape (..., n), optional
+    smoothing : float
     """
     xp = array_namespace(log_chances)
     index = xp.broadcast_to(codes[..., None], (*log_chances.shape[:-1], 1))
-    own = xp.take_along_axis(log_chances, index, axis=-1)[..., 0]
-    return weighted_mean(-own, weight)
+    logs = xp.take_along_axis(log_chances, index, axis=-1)[..., 0]
+    if smoothing:
+        logs = (1 - smoothing) * logs + smoothing * xp.mean(log_chances, axis=-1)
+    return mean_over_rows(-logs, weight)
 
 
 def squared_error_and_variance(
-    chances: Array,
-    levels: Array,
+    mean: Array,
+    variance: Array,
     target: Array,
     alpha: float,
     weight: Array | None = None,
@@ -59,13 +73,11 @@ def squared_error_and_variance(
 
     Parameters
     ----------
-    chances : array of shape (..., n, m)
-        Distributions over the levels.
-    levels : array of shape (m,)
+    mean, variance : arrays of shape (..., n)
+        Of the distributions over levels.
     target : array of shape (..., n)
     alpha : float
-        How much the variance of the distributions counts.
+        How much the variance counts.
     weight : array of shape (..., n), optional
     """
-    mean, variance = mean_and_variance(chances, levels)
-    return weighted_mean((target - mean) ** 2 + alpha * variance, weight)
+    return mean_over_rows((target - mean) ** 2 + alpha * variance, weight)

@@ -138,6 +138,11 @@ class LandmarkFeatures(GaussianFeatures):
             )
         return np.asarray(landmarks)
 
+    @property
+    def distances_by_product(self) -> bool:
+        """Whether distances come from a matrix product, and not from differences."""
+        return not self._by_differences
+
     def with_gamma(
         self, gamma: float, rows: NDArray[Any], weights: NDArray[np.float64] | None
     ) -> Self:

@@ -130,10 +130,14 @@ class QuadratureFeatures(CosineFeatures):
         row_scale = np.where(inside, row_scale, self.dtype_.type(0))
         return self._cosine_columns(rows, False, row_scale, out)
 
+    def box(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Lowest and highest values (d,) outside of which states are zero."""
+        return self.low_ - self.reach_, self.high_ + self.reach_
+
     def mass_matrix(self) -> NDArray[np.float64]:
         r""":math:`\int \phi(x)\phi(x)^\top dx / M_\gamma` over the box."""
         assert self.phases_ is not None
-        low, high = self.low_ - self.reach_, self.high_ + self.reach_
+        low, high = self.box()
         middle, width = (low + high) / 2, high - low
         waves, phases = self.frequencies_.T, self.phases_ + middle @ self.frequencies_
 

@@ -1,0 +1,55 @@
+"""Gradient training in PyTorch: layers, heads for any network, and models.
+
+Needs torch: ``pip install rhokit[torch]``.
+"""
+
+try:
+    import torch as _torch  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        "rhokit.nn and the models trained by gradient (DMKDESGD, DMKDClassifierSGD, "
+        "QMClassifierSGD, QMRegressorSGD) need PyTorch: pip install 'rhokit[torch]'"
+    ) from error
+
+from rhokit.nn.classifiers import DMKDClassifierSGD, QMClassifierSGD
+from rhokit.nn.density import DMKDESGD
+from rhokit.nn.features import (
+    FeatureLayer,
+    FourierLayer,
+    LandmarkLayer,
+    feature_layer,
+)
+from rhokit.nn.heads import ClassifierHead, DensityHead, RegressorHead
+from rhokit.nn.lenet import LeNet
+from rhokit.nn.losses import (
+    CrossEntropy,
+    NegativeLogLikelihood,
+    SquaredErrorAndVariance,
+)
+from rhokit.nn.measurement import JointMeasurement, Measurement
+from rhokit.nn.regressor import QMRegressorSGD
+from rhokit.nn.training import Recipe, Rows, TrainingWarning, train
+
+__all__ = [
+    "DMKDESGD",
+    "ClassifierHead",
+    "CrossEntropy",
+    "DMKDClassifierSGD",
+    "DensityHead",
+    "FeatureLayer",
+    "FourierLayer",
+    "JointMeasurement",
+    "LandmarkLayer",
+    "LeNet",
+    "Measurement",
+    "NegativeLogLikelihood",
+    "QMClassifierSGD",
+    "QMRegressorSGD",
+    "Recipe",
+    "RegressorHead",
+    "Rows",
+    "SquaredErrorAndVariance",
+    "TrainingWarning",
+    "feature_layer",
+    "train",
+]

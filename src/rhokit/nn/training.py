@@ -1,0 +1,377 @@
+"""The training loop: Adam, one cycle of the learning rate, the best epoch kept.
+
+It trains one module, or many models side by side in one: then losses have the models'
+axes, each model keeps its own best epoch, and none touches another.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from rhokit.nn.checkpoints import fingerprint, read_checkpoint, write_checkpoint
+from rhokit.progress import ProgressBar
+
+Loss = Callable[[Any, Tensor | None, Tensor | None], Tensor]
+
+# The learning rate rises from a tenth over this share of the steps, then falls.
+_WARM_UP = 0.1
+_FIRST_RATE = 0.1
+# Losses of many rows are computed in blocks of so many.
+_BLOCK = 4096
+
+
+class TrainingWarning(UserWarning):
+    """Training went wrong; the last good model was kept."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Tensors that share an axis of rows.
+
+    Parameters
+    ----------
+    inputs : tuple of tensors
+        What the module takes; an entry may be None.
+    target : tensor, optional
+    weight : tensor, optional
+        Of mean one.
+    axis : int
+        The axis of the rows, which follows the models' axes.
+    """
+
+    inputs: tuple[Tensor | None, ...]
+    target: Tensor | None = None
+    weight: Tensor | None = None
+    axis: int = 0
+
+    def __len__(self) -> int:
+        assert self.inputs[0] is not None
+        return self.inputs[0].shape[self.axis]
+
+    def tensors(self) -> tuple[Tensor | None, ...]:
+        """All of them."""
+        return (*self.inputs, self.target, self.weight)
+
+    def take(self, index: Tensor) -> "Rows":
+        """Some of the rows."""
+        *inputs, target, weight = (
+            None if each is None else each.index_select(self.axis, index)
+            for each in self.tensors()
+        )
+        return Rows(tuple(inputs), target, weight, self.axis)
+
+    def batches(self, size: int, order: Tensor) -> Iterator["Rows"]:
+        """Rows in an order, in batches of about equal size."""
+        n = len(self)
+        if size >= n:
+            yield self  # the order of a whole makes no difference
+            return
+        for part in order.tensor_split(-(-n // size)):
+            yield self.take(part)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to train.
+
+    Parameters
+    ----------
+    learning_rate : float
+        The highest one of the cycle.
+    max_epochs : int
+    batch_size : int
+    weight_decay : float
+    patience : int, optional
+        Stop after so many epochs without improvement; None never stops.
+    seed : int
+        Of the order of the rows.
+    """
+
+    learning_rate: float = 1e-3
+    max_epochs: int = 10
+    batch_size: int = 128
+    weight_decay: float = 0.0
+    patience: int | None = None
+    seed: int = 0
+
+
+def train(
+    module: nn.Module,
+    loss: Loss,
+    rows: Rows,
+    recipe: Recipe,
+    *,
+    validation: Rows | None = None,
+    forward: Callable[..., Any] | None = None,
+    checkpoint: str | Path | None = None,
+    label: str = "Training",
+) -> dict[str, list[Any]]:
+    """Train a module in place, and leave the best that was seen in it.
+
+    Parameters
+    ----------
+    module : nn.Module
+    loss : callable
+        ``loss(output, target, weight)``: mean over rows, one number per model.
+    rows : Rows
+    recipe : Recipe
+    validation : Rows, optional
+        Rows whose loss decides which epoch is kept; without them it is the last.
+    forward : callable, optional
+        Makes outputs of inputs, instead of the module itself.
+    checkpoint : path, optional
+        Written after every epoch. If it is there already, training goes on from it
+        and ends with the same bits as if it had never stopped.
+    label : str
+        For the progress bar.
+
+    Returns
+    -------
+    history : dict of lists
+        ``"loss"``, ``"learning_rate"`` and, with validation rows,
+        ``"validation_loss"``, one entry per epoch; an array where there are models.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from rhokit.core import cross_entropy
+    >>> from rhokit.nn import ClassifierHead, FourierLayer, Recipe, Rows, train
+    >>> x = torch.linspace(-1, 1, 200)[:, None]
+    >>> y = (x[:, 0].abs() < 0.5).long()
+    >>> head = ClassifierHead(FourierLayer(1, 64, gamma=9.0, random_state=0), 2, 4,
+    ...                       random_state=0)
+    >>> history = train(head, cross_entropy, Rows((x,), y), Recipe(0.01, 30, 50))
+    >>> bool(history["loss"][-1] < 0.2)
+    True
+    """
+    run = _Run(module, loss, rows, recipe, validation, forward or module)
+    if checkpoint is not None:
+        digest = fingerprint(recipe, module, rows.tensors(), validation)
+        saved = read_checkpoint(checkpoint, digest, len(rows))
+        if saved is not None:
+            run.restore(saved)
+    with ProgressBar(label) as bar:
+        while run.goes_on():
+            run.epoch(bar)
+            if checkpoint is not None:
+                write_checkpoint(checkpoint, digest, run.state())
+    run.finish()
+    return run.history
+
+
+class _Run:
+    """One training: everything that changes from epoch to epoch."""
+
+    def __init__(
+        self,
+        module: nn.Module,
+        loss: Loss,
+        rows: Rows,
+        recipe: Recipe,
+        validation: Rows | None,
+        forward: Callable[..., Any],
+    ) -> None:
+        self.module, self.loss, self.forward = module, loss, forward
+        self.rows, self.validation, self.recipe = rows, validation, recipe
+        self.trained = {
+            name: weight
+            for name, weight in module.named_parameters()
+            if weight.requires_grad
+        }
+        real = not any(weight.is_complex() for weight in self.trained.values())
+        self.optimizer = torch.optim.AdamW(
+            self.trained.values(),
+            lr=recipe.learning_rate,
+            weight_decay=recipe.weight_decay,
+            fused=real,
+        )
+        self.steps_per_epoch = -(-len(rows) // recipe.batch_size)
+        self.epochs_done = 0
+        self.history: dict[str, list[Any]] = {"loss": [], "learning_rate": []}
+        if validation is not None:
+            self.history["validation_loss"] = []
+        # A few rows tell whether the end is better than the start.
+        spread = np.linspace(0, len(rows) - 1, min(_BLOCK, len(rows))).astype(int)
+        self.watched = validation or rows.take(
+            torch.as_tensor(spread, device=_device(rows))
+        )
+        self.start = self.evaluate(self.watched)  # (models,)
+        self.best = self.start.clone()
+        self.broken = ~torch.isfinite(self.start)
+        self.stale = torch.zeros_like(self.start, dtype=torch.int64)
+        self.first = self._copy()
+        self.kept = self._copy()
+
+    def goes_on(self) -> bool:
+        """Whether another epoch is worth it."""
+        if self.epochs_done >= self.recipe.max_epochs or not self.trained:
+            return False
+        waiting = self.recipe.patience is None or self.validation is None
+        tired = (
+            torch.zeros_like(self.broken)
+            if waiting
+            else self.stale >= self.recipe.patience
+        )
+        return not bool((self.broken | tired).all())
+
+    def epoch(self, bar: ProgressBar) -> None:
+        """Every row once; then see which models are worth keeping."""
+        order = np.random.default_rng([self.recipe.seed, self.epochs_done])
+        index = torch.as_tensor(
+            order.permutation(len(self.rows)), device=_device(self.rows)
+        )
+        total: Tensor | float = 0.0
+        self.module.train()
+        done = self.epochs_done * self.steps_per_epoch
+        for batch in self.rows.batches(self.recipe.batch_size, index):
+            total = total + len(batch) * self.step(batch, done)
+            done += 1
+            share = done / (self.steps_per_epoch * self.recipe.max_epochs)
+            bar.update(share, self._note())
+        losses = torch.as_tensor(total) / len(self.rows)
+        self.epochs_done += 1
+        self.history["loss"].append(_plain(losses))
+        self.history["learning_rate"].append(self.rate(done - 1))
+        self._judge(losses)
+
+    def step(self, batch: Rows, step: int) -> Tensor:
+        """One step of the optimiser; the losses before it."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.rate(step)
+        losses = self._losses(batch)
+        self.optimizer.zero_grad(set_to_none=True)
+        losses.sum().backward()
+        self.optimizer.step()
+        return losses.detach()
+
+    def rate(self, step: int) -> float:
+        """Learning rate of a step: a short rise, then half a cosine to zero."""
+        total = self.steps_per_epoch * self.recipe.max_epochs
+        rise = max(1, round(_WARM_UP * total))
+        if step < rise:
+            share = _FIRST_RATE + (1 - _FIRST_RATE) * step / rise
+        else:
+            share = 0.5 * (1 + np.cos(np.pi * (step - rise) / max(1, total - rise)))
+        return float(self.recipe.learning_rate * share)
+
+    def evaluate(self, rows: Rows) -> Tensor:
+        """Losses of rows that are not trained on, shape (models,)."""
+        self.module.eval()
+        with torch.no_grad():
+            index = torch.arange(len(rows), device=_device(rows))
+            parts = [
+                len(part) * self._losses(part) for part in rows.batches(_BLOCK, index)
+            ]
+            return torch.stack(parts).sum(dim=0) / len(rows)
+
+    def _losses(self, rows: Rows) -> Tensor:
+        output = self.forward(*rows.inputs)
+        return self.loss(output, rows.target, rows.weight)
+
+    def _judge(self, losses: Tensor) -> None:
+        """Keep what is better; count how long nothing was."""
+        self.broken |= ~torch.isfinite(losses)
+        if self.validation is None:
+            better = ~self.broken
+        else:
+            judged = self.evaluate(self.validation)
+            self.history["validation_loss"].append(_plain(judged))
+            better = (judged < self.best) & ~self.broken
+            self.best = torch.where(better, judged, self.best)
+            self.stale = torch.where(better, 0, self.stale + 1)
+        self._keep(better)
+
+    def finish(self) -> None:
+        """Leave the best in the module; say so where training did no good."""
+        self._load(self.kept)
+        if not self.epochs_done:
+            return
+        worse = ~(self.evaluate(self.watched) < self.start)
+        rate = f"learning_rate={self.recipe.learning_rate}"
+        if bool(self.broken.any()):
+            _warn(
+                f"the loss became infinite or NaN within {self.epochs_done} epochs: "
+                f"{rate} is too large for these data; the last good model is kept"
+            )
+        elif bool(worse.any()):
+            _warn(
+                "training did not lower the loss of the rows it is judged by "
+                f"({rate} may be too large, or nothing was left to learn); the model "
+                "is the one that it started from"
+            )
+        self.kept = self.first
+        self._keep(~worse)
+        self._load(self.kept)
+
+    # ---- what is kept ----------------------------------------------------------------
+
+    def _copy(self) -> dict[str, Tensor]:
+        return {name: value.clone() for name, value in self._values().items()}
+
+    def _values(self) -> dict[str, Tensor]:
+        """All that training changes: trained weights, and statistics of layers."""
+        buffers = dict(self.module.named_buffers()) if self.start.ndim == 0 else {}
+        weights = {name: weight.detach() for name, weight in self.trained.items()}
+        return weights | buffers
+
+    def _keep(self, better: Tensor) -> None:
+        for name, value in self._values().items():
+            mask = better.reshape((*better.shape, *[1] * (value.ndim - better.ndim)))
+            self.kept[name] = torch.where(mask, value, self.kept[name])
+
+    def _load(self, values: dict[str, Tensor]) -> None:
+        for name, value in self._values().items():
+            value.copy_(values[name])
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint holds."""
+        return {
+            "epochs_done": self.epochs_done,
+            "values": self._copy(),
+            "optimizer": self.optimizer.state_dict(),
+            "history": {
+                name: [torch.as_tensor(entry) for entry in entries]
+                for name, entries in self.history.items()
+            },
+            "kept": self.kept,
+            "judged": [self.start, self.best, self.broken, self.stale],
+        }
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from a checkpoint."""
+        self.epochs_done = saved["epochs_done"]
+        self._load(saved["values"])
+        self.optimizer.load_state_dict(saved["optimizer"])
+        self.history = {
+            name: [_plain(entry) for entry in entries]
+            for name, entries in saved["history"].items()
+        }
+        self.kept = saved["kept"]
+        self.start, self.best, self.broken, self.stale = saved["judged"]
+
+    def _note(self) -> str:
+        note = f"epoch {self.epochs_done + 1} of {self.recipe.max_epochs}"
+        for name, entries in self.history.items():
+            if entries and name != "learning_rate":
+                note += f", {name.replace('_', ' ')} {np.mean(entries[-1]):.4g}"
+        return note
+
+
+def _plain(values: Tensor) -> Any:
+    """A number, or an array where there are many models."""
+    return float(values) if values.ndim == 0 else values.cpu().numpy()
+
+
+def _device(rows: Rows) -> torch.device:
+    assert rows.inputs[0] is not None
+    return rows.inputs[0].device
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, TrainingWarning, stacklevel=4)
