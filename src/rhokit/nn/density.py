@@ -28,7 +28,9 @@ class DMKDESGD(DensityMixin, GradientEstimator):
 
     Parameters
     ----------
-    gamma, n_components, feature_map, scale, dtype :
+    gamma : "auto", float or rule, default="auto"
+        γ of the kernel, as for :class:`DMKDE`; ``"auto"`` is ``"loo"``.
+    n_components, feature_map, scale, dtype :
         As for :class:`DMKDE`, which chooses them before training.
     rank : int or float, default=32
         r, the rank of the state: a count, or a fraction of the dimension.
@@ -79,13 +81,13 @@ class DMKDESGD(DensityMixin, GradientEstimator):
     _one_pass_class = DMKDE
     _parameter_table: ClassVar = GradientEstimator._parameter_table | {
         name: DMKDE._parameter_table[name]
-        for name in ("gamma", "n_components", "scale", "dtype")
+        for name in ("n_components", "scale", "dtype")
     }
 
     def __init__(
         self,
         *,
-        gamma="loo",
+        gamma="auto",
         n_components=1024,
         rank=32,
         feature_map="auto",

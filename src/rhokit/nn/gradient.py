@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from rhokit.core import LowRankDensityMatrix, factor_trace
 from rhokit.core.spectrum import choose_rank, eigen_factor
 from rhokit.estimators.base import StateEstimator
+from rhokit.estimators.choice import GAMMA_RULES
 from rhokit.fast import map_blocks, small_algebra
 from rhokit.features import row_keys
 from rhokit.nn.features import feature_layer, to_numpy
@@ -50,6 +51,9 @@ class GradientEstimator(BaseEstimator, ABC):
     """
 
     _one_pass_class: ClassVar[type[StateEstimator]]
+    # A trained state makes sharp edges of wide kernels, which see farther: by how much
+    # γ is smaller than the one-pass model's with gamma="auto".
+    _widening: ClassVar[float] = 1.0
     # Parameters that the one-pass model has too, under the same name.
     _passed_on: ClassVar[tuple[str, ...]] = (
         "gamma",
@@ -59,6 +63,10 @@ class GradientEstimator(BaseEstimator, ABC):
         "dtype",
     )
     _parameter_table: ClassVar[dict[str, Any]] = {
+        "gamma": [
+            Interval(Real, 0, None, closed="neither"),
+            StrOptions({"auto", *GAMMA_RULES}),
+        ],
         "rank": [
             Interval(Integral, 1, None, closed="left"),
             Interval(RealNotInt, 0, 1, closed="right"),
@@ -204,6 +212,8 @@ class GradientEstimator(BaseEstimator, ABC):
     def _one_pass(self):
         """The one-pass model that this one starts from, not fitted."""
         shared = {name: getattr(self, name) for name in self._shared_parameters()}
+        if shared["gamma"] == "auto":
+            shared["gamma"] = "loo"
         return self._one_pass_class(**shared)
 
     def _goes_on(self):
@@ -262,6 +272,11 @@ class GradientEstimator(BaseEstimator, ABC):
     def _plan(self, model, rows, weights, target):
         """Choose scaling, γ and map; for a start from the estimate, sum up."""
         model._plan(rows, weights, target, bounded=True)
+        if self.gamma == "auto" and self._widening > 1:
+            model.gamma_ /= self._widening
+            scaled = model._apply_scaling(rows)
+            feature_map = model.feature_map_
+            model.feature_map_ = feature_map.with_gamma(model.gamma_, scaled, weights)
         model._set_state(None)
         if self.init == "estimate":
             model._add(rows, weights, target)

@@ -28,7 +28,9 @@ class QMRegressorSGD(RegressorMixin, GradientEstimator):
 
     Parameters
     ----------
-    gamma, n_components, feature_map, scale, n_levels, beta, bounds, dtype :
+    gamma : "auto", float or rule, default="auto"
+        γ of the kernel, as for :class:`QMRegressor`.
+    n_components, feature_map, scale, n_levels, beta, bounds, dtype :
         As for :class:`QMRegressor`, which chooses them before training.
     rank : int or float, default=32
         r, the rank of each level's matrix: a count, or a fraction of the dimension.
@@ -71,7 +73,6 @@ validation_fraction, patience, warm_start, checkpoint, device, random_state :
         | {
             name: QMRegressor._parameter_table[name]
             for name in (
-                "gamma",
                 "n_components",
                 "scale",
                 "dtype",
@@ -86,7 +87,7 @@ validation_fraction, patience, warm_start, checkpoint, device, random_state :
     def __init__(
         self,
         *,
-        gamma="loo",
+        gamma="auto",
         n_components=1024,
         rank=32,
         feature_map="auto",

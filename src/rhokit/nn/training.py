@@ -4,6 +4,7 @@ It trains one module, or many models side by side in one: then losses have the m
 axes, each model keeps its own best epoch, and none touches another.
 """
 
+import math
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from torch import Tensor, nn
 from rhokit.nn.checkpoints import fingerprint, read_checkpoint, write_checkpoint
 from rhokit.progress import ProgressBar
 
+SCHEDULES = ("cycle", "constant")
 Loss = Callable[[Any, Tensor | None, Tensor | None], Tensor]
 
 # The learning rate rises from a tenth over this share of the steps, then falls.
@@ -87,6 +89,8 @@ class Recipe:
     max_epochs : int
     batch_size : int
     weight_decay : float
+    schedule : {"cycle", "constant"}
+        Whether the learning rate falls to zero in the end; both rise at first.
     patience : int, optional
         Stop after so many epochs without improvement; None never stops.
     seed : int
@@ -97,8 +101,26 @@ class Recipe:
     max_epochs: int = 10
     batch_size: int = 128
     weight_decay: float = 0.0
+    schedule: str = "cycle"
     patience: int | None = None
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.schedule not in SCHEDULES:
+            raise ValueError(
+                f"schedule must be one of {SCHEDULES}, got {self.schedule!r}"
+            )
+
+    def rate(self, step: int, total: int) -> float:
+        """Learning rate of a step: a short rise, then perhaps half a cosine."""
+        rise = max(1, round(_WARM_UP * total))
+        if step < rise:
+            share = _FIRST_RATE + (1 - _FIRST_RATE) * step / rise
+        elif self.schedule == "constant":
+            share = 1.0
+        else:
+            share = 0.5 * (1 + math.cos(math.pi * (step - rise) / max(1, total - rise)))
+        return self.learning_rate * share
 
 
 def train(
@@ -110,6 +132,7 @@ def train(
     validation: Rows | None = None,
     forward: Callable[..., Any] | None = None,
     checkpoint: str | Path | None = None,
+    on_epoch: Callable[[int], object] | None = None,
     label: str = "Training",
 ) -> dict[str, list[Any]]:
     """Train a module in place, and leave the best that was seen in it.
@@ -128,6 +151,8 @@ def train(
     checkpoint : path, optional
         Written after every epoch. If it is there already, training goes on from it
         and ends with the same bits as if it had never stopped.
+    on_epoch : callable, optional
+        Called with the number of epochs done, before the first and after each.
     label : str
         For the progress bar.
 
@@ -157,8 +182,12 @@ def train(
         if saved is not None:
             run.restore(saved)
     with ProgressBar(label) as bar:
+        if on_epoch is not None:
+            on_epoch(run.epochs_done)
         while run.goes_on():
             run.epoch(bar)
+            if on_epoch is not None:
+                on_epoch(run.epochs_done)
             if checkpoint is not None:
                 write_checkpoint(checkpoint, digest, run.state())
     run.finish()
@@ -251,14 +280,9 @@ class _Run:
         return losses.detach()
 
     def rate(self, step: int) -> float:
-        """Learning rate of a step: a short rise, then half a cosine to zero."""
+        """Learning rate of a step."""
         total = self.steps_per_epoch * self.recipe.max_epochs
-        rise = max(1, round(_WARM_UP * total))
-        if step < rise:
-            share = _FIRST_RATE + (1 - _FIRST_RATE) * step / rise
-        else:
-            share = 0.5 * (1 + np.cos(np.pi * (step - rise) / max(1, total - rise)))
-        return float(self.recipe.learning_rate * share)
+        return self.recipe.rate(step, total)
 
     def evaluate(self, rows: Rows) -> Tensor:
         """Losses of rows that are not trained on, shape (models,)."""
