@@ -33,7 +33,7 @@ test-slow: $(VENV)/.test  ## The tests marked slow (minutes)
 lint: $(VENV)/.test  ## ruff, codespell, and no comparison that asserts nothing
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/codespell src tests docs benchmarks README.md CHANGELOG.md
+	$(BIN)/codespell src tests docs examples benchmarks README.md CHANGELOG.md
 	@! grep -rnE '^[[:space:]]*(np|numpy|xp|torch)\.(allclose|array_equal)\(' tests \
 	  || { echo 'a comparison above asserts nothing'; exit 1; }
 
@@ -47,7 +47,7 @@ format: $(VENV)/.test  ## Format and mend what ruff can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/.test  ## Measure (BENCH=accuracy|speed|memory|classes|values for one section)
+bench: $(VENV)/.test  ## Measure (BENCH=NAME for one section: benchmarks/README.md)
 	@$(BIN)/python -m benchmarks $(BENCH)
 
 clean:  ## Remove the virtual environment and everything made

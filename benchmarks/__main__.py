@@ -9,7 +9,15 @@ from pathlib import Path
 from benchmarks.records import ResultLog, new_run
 from benchmarks.tables import heading, number, summary, table
 
-SECTIONS = ("accuracy", "speed", "memory", "classes", "values")
+SECTIONS = (
+    "accuracy",
+    "speed",
+    "memory",
+    "classes",
+    "values",
+    "gradient",
+    "ordinal",
+)
 _RESULTS = Path(__file__).parent / "results"
 
 

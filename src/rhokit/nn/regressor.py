@@ -32,10 +32,11 @@ class QMRegressorSGD(RegressorMixin, GradientEstimator):
         γ of the kernel, as for :class:`QMRegressor`.
     n_components, feature_map, scale, n_levels, beta, bounds, dtype :
         As for :class:`QMRegressor`, which chooses them before training.
-    rank : int or float, default=32
+    rank : int or float, default=16
         r, the rank of each level's matrix: a count, or a fraction of the dimension.
-    alpha : float, default=0.1
-        How much the variance counts: the more, the narrower the distributions.
+    alpha : float, default=1.0
+        How much the variance counts: the more, the narrower the distributions. It
+        also keeps small data from being learned by heart.
     train_features : bool, default=False
         Train landmarks or frequencies too.
     init, learning_rate, max_epochs, batch_size, weight_decay, early_stopping, \
@@ -89,17 +90,17 @@ validation_fraction, patience, warm_start, checkpoint, device, random_state :
         *,
         gamma="auto",
         n_components=1024,
-        rank=32,
+        rank=16,
         feature_map="auto",
         scale="auto",
         n_levels=32,
         beta="loo",
         bounds=None,
-        alpha=0.1,
+        alpha=1.0,
         train_features=False,
         init="estimate",
-        learning_rate=2e-3,
-        max_epochs=30,
+        learning_rate=3e-3,
+        max_epochs=15,
         batch_size=128,
         weight_decay=0.0,
         early_stopping="auto",

@@ -26,6 +26,8 @@ _WARM_UP = 0.1
 _FIRST_RATE = 0.1
 # Losses of many rows are computed in blocks of so many.
 _BLOCK = 4096
+# So many rows tell whether the end is better than the start.
+_WATCHED = 1024
 
 
 class TrainingWarning(UserWarning):
@@ -225,8 +227,7 @@ class _Run:
         self.history: dict[str, list[Any]] = {"loss": [], "learning_rate": []}
         if validation is not None:
             self.history["validation_loss"] = []
-        # A few rows tell whether the end is better than the start.
-        spread = np.linspace(0, len(rows) - 1, min(_BLOCK, len(rows))).astype(int)
+        spread = np.linspace(0, len(rows) - 1, min(_WATCHED, len(rows))).astype(int)
         self.watched = validation or rows.take(
             torch.as_tensor(spread, device=_device(rows))
         )
