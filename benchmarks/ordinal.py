@@ -196,7 +196,7 @@ def final_errors(partitions, weights, seed=0):
             for split in partitions
         ]
     )
-    members = [candidates(task.shuffled(k), seed + k) for k in range(_MEMBERS)]
+    members = [candidates(task.shuffled(seed + k), seed + k) for k in range(_MEMBERS)]
     mixed = mixture(sum(members) / _MEMBERS, weights)
     truth = np.stack([split.test_target for split in partitions])
     return absolute_errors(mixed, truth).mean(axis=1)

@@ -8,14 +8,18 @@ from sklearn.utils.estimator_checks import (
 
 from rhokit import (
     DMKDE,
+    DMKDESGD,
     DMKDClassifier,
+    DMKDClassifierSGD,
     FourierFeatures,
     LandmarkFeatures,
     MeanEmbeddingKDE,
     OneHotFeatures,
     QMClassifier,
+    QMClassifierSGD,
     QMOrdinalClassifier,
     QMRegressor,
+    QMRegressorSGD,
     QuadratureFeatures,
     SoftmaxFeatures,
 )
@@ -47,6 +51,18 @@ ESTIMATORS = [
     QMOrdinalClassifier(n_components=32, random_state=0),
     QMRegressor(n_components=32, random_state=0),
     QMRegressor(scale="whiten", n_components=64, n_levels="loo", random_state=0),
+    DMKDESGD(n_components=32, max_epochs=3, random_state=0),
+    DMKDESGD(
+        gamma=0.5,
+        n_components=32,
+        feature_map="fourier",
+        early_stopping=False,
+        max_epochs=3,
+        random_state=0,
+    ),
+    DMKDClassifierSGD(n_components=32, max_epochs=5, random_state=0),
+    QMClassifierSGD(n_components=32, max_epochs=5, random_state=0),
+    QMRegressorSGD(n_components=32, max_epochs=5, random_state=0),
     FourierFeatures(n_components=16, random_state=0),
     FourierFeatures(
         n_components=16, sampling="structured", form="pair", random_state=0
@@ -69,6 +85,8 @@ BEYOND_A_GRID = {
 }
 
 
+# A few rows or epochs may leave nothing to learn, which training says.
+@pytest.mark.filterwarnings("ignore:training raised the loss")
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)

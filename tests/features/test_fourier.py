@@ -178,6 +178,71 @@ class TestSeeds:
         assert first.fingerprint() == second.fingerprint()
 
 
+class TestWithFrequencies:
+    """The same map with frequencies and phases as training left them."""
+
+    @every_sampling
+    @every_form
+    @pytest.mark.parametrize("normalize", [False, True])
+    def test_definition(self, rows, sampling, form, normalize):
+        first = fit(
+            rows, n_components=20, sampling=sampling, form=form, normalize=normalize
+        )
+        before, states = first.fingerprint(), first.transform(rows)
+        rng = np.random.default_rng(1)
+        frequencies = first.frequencies_ + 0.3 * rng.normal(
+            size=first.frequencies_.shape
+        )
+        phases = None if form == "complex" else first.phases_ + 0.1
+        other = first.with_frequencies(frequencies, phases)
+        found = other.transform(rows)
+        if form != "pair":  # pairs of other phases than a quarter turn are not unit
+            assert_allclose(found, definition(other, rows), atol=1e-12)
+        plain = cosine_states(
+            rows, frequencies, phases, first.amplitudes_, normalize=False
+        )
+        direction = plain / lengths(plain)[:, None]
+        assert_allclose(found / lengths(found)[:, None], direction, atol=1e-12)
+        assert np.abs(found - states).max() > 0.01
+        # The first is what it was.
+        assert first.fingerprint() == before != other.fingerprint()
+        assert_array_equal(first.transform(rows), states)
+
+    @every_sampling
+    @every_form
+    def test_the_same_frequencies_are_the_same_map(self, rows, sampling, form):
+        first = fit(rows, n_components=20, sampling=sampling, form=form)
+        other = first.with_frequencies(first.frequencies_, first.phases_)
+        assert other.fingerprint() == first.fingerprint()
+        assert_allclose(other.transform(rows), first.transform(rows), atol=1e-12)
+
+    @every_form
+    def test_precision_stays(self, rows, form):
+        single = rows.astype("float32")
+        first = fit(single, n_components=20, form=form)
+        phases = None if first.phases_ is None else first.phases_.astype("float32")
+        frequencies = first.frequencies_.astype("float32")
+        other = first.with_frequencies(frequencies, phases)
+        states = other.transform(single)
+        assert states.dtype == first.transform(single).dtype
+        assert_allclose(states, definition(other, single), atol=1e-5)
+
+    @every_form
+    def test_many_turns_keep_their_digits(self, rows, form):
+        """New frequencies may need the wide product where the old ones did not."""
+        single = rows.astype("float32")
+        first = fit(single, n_components=20, form=form)
+        other = first.with_frequencies(1e5 * first.frequencies_, first.phases_)
+        found = other.transform(single)
+        assert_allclose(found, definition(other, single), atol=1e-5)
+
+
+@every_form
+def test_random_features_have_no_mass_matrix(rows, form):
+    """Their states do not fall off, so that the integral is not finite."""
+    assert fit(rows, n_components=20, form=form).mass_matrix() is None
+
+
 class TestPrecision:
     @every_sampling
     @every_form

@@ -310,6 +310,114 @@ class TestWithGamma:
         assert first.gamma == 2.0
 
 
+class TestWithLandmarks:
+    """Landmarks moved by training, with the whitening that they were trained with."""
+
+    def move(self, feature_map, seed=3):
+        rng = np.random.default_rng(seed)
+        return feature_map.landmarks_ + 0.2 * rng.normal(
+            size=feature_map.landmarks_.shape
+        )
+
+    @pytest.mark.parametrize("d", [2, 8])
+    @pytest.mark.parametrize("offset", [0.0, 40.0])
+    def test_columns_of_the_new_ones_whitened_as_before(self, d, offset):
+        rows = np.random.default_rng(7).normal(size=(60, d)) + offset
+        first = fit(rows, gamma=1 / d)
+        before, states = first.fingerprint(), first.transform(rows)
+        moved = self.move(first)
+        other = first.with_landmarks(moved, rows)
+        expected = kernel(rows, moved, 0.5 / d) @ first.whitening_
+        assert_allclose(other.transform(rows), expected, atol=1e-9)
+        assert_array_equal(other.landmarks_, moved)
+        # The first is what it was.
+        assert first.fingerprint() == before != other.fingerprint()
+        assert_array_equal(first.transform(rows), states)
+
+    def test_normalised(self, rows):
+        first = fit(rows, gamma=0.5, normalize=True)
+        moved = self.move(first)
+        states = kernel(rows, moved, 0.25) @ first.whitening_
+        found = first.with_landmarks(moved, rows).transform(rows)
+        assert_allclose(found, states / lengths(states)[:, None], atol=1e-9)
+
+    def test_the_same_landmarks_are_the_same_map(self, rows):
+        first = fit(rows)
+        other = first.with_landmarks(first.landmarks_, rows)
+        assert_array_equal(other.transform(rows), first.transform(rows))
+
+    def test_the_fingerprint_knows_the_whitening(self, rows):
+        """Equal landmarks over different whitenings give different states."""
+        first, second = fit(rows, random_state=0), fit(rows, random_state=1)
+        moved = self.move(first)
+        maps = [each.with_landmarks(moved, rows) for each in (first, second)]
+        assert maps[0].fingerprint() != maps[1].fingerprint()
+        again = first.with_landmarks(moved, rows)
+        assert maps[0].fingerprint() == again.fingerprint()
+
+    def test_distances_are_taken_as_the_rows_need_it(self):
+        rows = np.random.default_rng(7).normal(size=(60, 8))
+        feature_map = fit(rows)
+        assert feature_map.distances_by_product
+        far = np.concatenate([rows, np.full((1, 8), 1e8)])
+        other = feature_map.with_landmarks(feature_map.landmarks_, far)
+        assert not other.distances_by_product
+        assert feature_map.distances_by_product
+
+    @pytest.mark.parametrize("real", ["float32", "float64"])
+    def test_precision_stays(self, rows, real):
+        first = fit(rows.astype(real))
+        other = first.with_landmarks(self.move(first).astype(float), rows.astype(real))
+        assert other.landmarks_.dtype == real
+        assert other.transform(rows.astype(real)).dtype == real
+
+
+class TestMassMatrix:
+    """The integral of the products of states, against sums over a grid."""
+
+    def integral(self, feature_map, d):
+        axis = np.linspace(-10, 10, 400 if d == 1 else 90)
+        points = np.stack(np.meshgrid(*[axis] * d), axis=-1).reshape(-1, d)
+        states = feature_map.transform(points)
+        volume = (axis[1] - axis[0]) ** d
+        return states.T @ states * volume / np.exp(feature_map.log_mass())
+
+    @pytest.mark.parametrize("d", [1, 2])
+    @pytest.mark.parametrize("gamma", [0.5, 2.0])
+    def test_numerical_integration(self, d, gamma):
+        rows = np.random.default_rng(7).normal(size=(40, d))
+        feature_map = fit(rows, gamma=gamma, n_components=8)
+        expected = self.integral(feature_map, d)
+        assert_allclose(feature_map.mass_matrix(), expected, atol=1e-7)
+        moved = feature_map.with_landmarks(feature_map.landmarks_ * 1.2 + 0.1, rows)
+        assert_allclose(moved.mass_matrix(), self.integral(moved, d), atol=1e-7)
+        assert np.abs(moved.mass_matrix() - feature_map.mass_matrix()).max() > 1e-3
+
+    def test_long_rows(self):
+        """Distances of many columns come from a product."""
+        rows = np.random.default_rng(7).normal(size=(12, 80))
+        feature_map = fit(rows, gamma=0.02, n_components=12)
+        overlaps = kernel(rows, rows, 0.005)
+        order = [
+            int(np.argmin(((rows - lm) ** 2).sum(axis=1)))
+            for lm in feature_map.landmarks_
+        ]
+        overlaps = overlaps[np.ix_(order, order)]
+        whitening = feature_map.whitening_
+        expected = whitening.T @ overlaps @ whitening
+        assert_allclose(feature_map.mass_matrix(), expected, atol=1e-9)
+
+    def test_a_landmark_alone_has_mass_one(self):
+        assert_allclose(fit([[3.0, 4.0]]).mass_matrix(), [[1.0]], rtol=1e-12)
+
+    def test_in_double_precision(self, rows):
+        feature_map = fit(rows.astype("float32"), gamma=0.5)
+        assert feature_map.mass_matrix().dtype == np.float64
+
+    def test_unit_states_have_none(self, rows):
+        assert fit(rows, normalize=True).mass_matrix() is None
+
+
 class TestGroups:
     """Landmarks that are chosen group by group."""
 

@@ -196,3 +196,58 @@ class TestBox:
         rows = np.array([[0.0], [1.0], [99.0]])
         feature_map = QuadratureFeatures().fit(rows, sample_weight=[1, 2, 0])
         assert feature_map.high_ == [1.0]
+
+    @pytest.mark.parametrize("d", [1, 2, 3])
+    def test_box_is_where_states_are_not_zero(self, d):
+        low, high = np.arange(d) - 1.0, np.arange(d) + 2.0
+        feature_map = fit(low, high, gamma=3.0, tol=1e-1)
+        lowest, highest = feature_map.box()
+        assert_allclose(lowest, low - feature_map.reach_, rtol=1e-12)
+        assert_allclose(highest, high + feature_map.reach_, rtol=1e-12)
+        middle, step = (low + high) / 2, 1e-6 * np.eye(d)
+        for j, side in enumerate(step):
+            for corner, sign in ((lowest, -1), (highest, 1)):
+                edge = middle.copy()
+                edge[j] = corner[j]
+                states = feature_map.transform([edge - sign * side, edge + sign * side])
+                assert_allclose(lengths(states), [1, 0], atol=1e-12)
+
+
+class TestMassMatrix:
+    """The integral over the box of the products of states."""
+
+    def integral(self, feature_map, d, count=60):
+        """By Gauss and Legendre's rule, exact to rounding for these waves."""
+        nodes, weights = np.polynomial.legendre.leggauss(count)
+        low, high = feature_map.box()
+        points = np.stack(np.meshgrid(*[nodes] * d, indexing="ij"), axis=-1)
+        points = low + (points.reshape(-1, d) + 1) * (high - low) / 2
+        weight = weights
+        for _ in range(d - 1):
+            weight = np.kron(weight, weights)
+        volume = weight * np.prod((high - low) / 2)
+        states = feature_map.transform(points)
+        total = (states * volume[:, None]).T @ states
+        return total / np.exp(feature_map.log_mass())
+
+    @pytest.mark.parametrize("d", [1, 2])
+    @pytest.mark.parametrize("gamma", [0.3, 2.0])
+    def test_numerical_integration(self, d, gamma):
+        low, high = np.arange(d) - 3.0, np.arange(d) - 1.5
+        feature_map = fit(low, high, gamma=gamma, tol=1e-2)
+        found = feature_map.mass_matrix()
+        assert_allclose(found, self.integral(feature_map, d), atol=1e-9)
+        assert np.linalg.eigvalsh(found).min() > -1e-12
+
+    def test_three_columns(self):
+        feature_map = fit([0.0, 1.0, 2.0], [0.5, 1.5, 2.5], gamma=1.0, tol=0.3)
+        found = feature_map.mass_matrix()
+        assert_allclose(found, self.integral(feature_map, 3, 24), atol=1e-9)
+
+    @pytest.mark.parametrize("d", [1, 2])
+    def test_a_mean_over_rows_has_mass_one(self, d):
+        rows = np.random.default_rng(3).uniform(-2, 2, size=(30, d))
+        feature_map = QuadratureFeatures(gamma=2.0, tol=1e-4).fit(rows)
+        states = feature_map.transform(rows)
+        rho = states.T @ states / len(rows)
+        assert_allclose(np.trace(rho @ feature_map.mass_matrix()), 1, atol=1e-3)

@@ -30,7 +30,7 @@ def reduced_states(states: Array, factor: Array) -> Array:
     .. math:: \mathrm{Tr}_X[\pi_x \rho\, \pi_x], \qquad
               \pi_x = \phi(x)\phi(x)^\dagger \otimes I,
 
-    not scaled to trace one, for the joint state with the factor
+    for states of length one and not scaled to trace one, with the joint state's factor
     :math:`A \in \mathbb{C}^{r \times D D_Y}`, given as ``factor`` (..., D_Y, r, D).
     Its diagonal is what :func:`factor_born` measures.
     """

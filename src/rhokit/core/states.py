@@ -8,9 +8,9 @@ from rhokit.core.arrays import Array, arange_like, squared_modulus
 def normalize_states(states: Array) -> Array:
     """Scale every row to length one (eq. normalized_rff); rows of zeros stay."""
     xp = array_namespace(states)
-    length = xp.sqrt(xp.sum(squared_modulus(states), axis=-1))[..., None]
-    safe = xp.where(length > 0, length, xp.ones_like(length))
-    return states / xp.astype(safe, states.dtype)
+    squares = xp.sum(squared_modulus(states), axis=-1)[..., None]
+    safe = xp.where(squares > 0, squares, xp.ones_like(squares))
+    return states / xp.astype(xp.sqrt(safe), states.dtype)
 
 
 def cosine_states(

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.base import clone
 
 from rhokit.core import leave_one_out
+from rhokit.core.arrays import safe_log
 from rhokit.features import (
     FeatureMap,
     FourierFeatures,
@@ -25,6 +26,9 @@ GAMMA_RULES = ("loo", "median", "scott", "silverman")
 _LOO_PROBES = 2048
 _LOO_ROWS = 6000
 _LOO_MOST_STEPS = 12
+# The same least density for all γ, as a share of what the first map can see.
+_LEAST_OVER_FLOOR = 0.01
+_LOG_TINY = math.log(1e-298)
 
 
 class MapChooser:
@@ -152,12 +156,16 @@ def choose_gamma(gamma, chooser, power, rng):
     if gamma != "loo":
         return gamma_by_rule(gamma, rows, mass, n_rows=total, rng=rng)
 
+    start = gamma_by_rule("scott", rows, mass)
+    first = chooser(map_gamma(start, power))
+    smallest = max(first.log_floor_ * power / 2, _LOG_TINY)
+    least = smallest + math.log(_LEAST_OVER_FLOOR) - first.log_mass(power)
+
     @cache
     def likelihood(gamma):
         feature_map = chooser(map_gamma(gamma, power))
-        return _loo_likelihood(feature_map, rows, mass, power)
+        return _loo_likelihood(feature_map, rows, mass, power, least)
 
-    start = gamma_by_rule("scott", rows, mass)
     _, best = climb(likelihood, start, _LOO_MOST_STEPS)
     best *= 2 ** _top_of_parabola(*(likelihood(best * step) for step in (0.5, 1, 2)))
     if chooser.kind(map_gamma(best, power)) != "quadrature":
@@ -196,11 +204,12 @@ def _top_of_parabola(left, middle, right):
     return max(-0.5, min(0.5, offset)) if math.isfinite(offset) else 0.0
 
 
-def _loo_likelihood(feature_map, rows, mass, power):
+def _loo_likelihood(feature_map, rows, mass, power, least):
     """Mean log-density of rows, each with all copies of itself left out.
 
     Copies go together: otherwise repeated values, as integers have, would each
     find its twin at distance zero, and the best kernel would be infinitely narrow.
+    Log-densities below ``least`` count as that.
     """
     states = feature_map.states(rows.astype(feature_map.dtype_, copy=False))
     probes = np.linspace(0, len(rows) - 1, min(len(rows), _LOO_PROBES)).astype(int)
@@ -219,10 +228,12 @@ def _loo_likelihood(feature_map, rows, mass, power):
         mass[probes],
         float(mass.sum()),
     )
-    # What the map cannot tell from zero counts as the least that it can.
-    floor = max(feature_map.log_floor_ * power / 2, math.log(1e-300))
-    logs = np.log(np.maximum(left, math.exp(floor)))
-    return float(np.average(logs, weights=mass[probes]) - feature_map.log_mass(power))
+    # What unrelated rows measure of each other is no density: counted as one, it would
+    # ask for ever narrower kernels. Below twice of it all is noise.
+    floor = math.exp(feature_map.log_floor_ * power / 2)
+    seen = np.where(left > 2 * floor, left - floor, 0)
+    logs = safe_log(seen) - feature_map.log_mass(power)
+    return float(np.average(np.maximum(logs, least), weights=mass[probes]))
 
 
 def check_map(wanted):

@@ -137,18 +137,8 @@ class QuadratureFeatures(CosineFeatures):
     def mass_matrix(self) -> NDArray[np.float64]:
         r""":math:`\int \phi(x)\phi(x)^\top dx / M_\gamma` over the box."""
         assert self.phases_ is not None
-        low, high = self.box()
-        middle, width = (low + high) / 2, high - low
-        waves, phases = self.frequencies_.T, self.phases_ + middle @ self.frequencies_
-
-        def integral(sign: int) -> NDArray[np.float64]:
-            """Of ``cos(a + sign·b)`` for all pairs of columns ``cos a``, ``cos b``."""
-            pairs = waves[:, None] + sign * waves  # (D, D, d)
-            box = np.prod(width * np.sinc(pairs * width / (2 * np.pi)), axis=-1)
-            return np.asarray(np.cos(phases[:, None] + sign * phases) * box)
-
-        scale = self.amplitudes_ * math.exp(-self.log_mass() / 2)
-        return scale[:, None] * scale * (integral(1) + integral(-1)) / 2
+        waves = self.frequencies_, self.phases_, self.amplitudes_
+        return cosine_mass(*waves, self.box()) * math.exp(-self.log_mass())
 
     def refuse_outsiders(self, rows: NDArray[Any]) -> None:
         """Raise for rows outside the box: their mass would be lost."""
@@ -178,6 +168,29 @@ class QuadratureFeatures(CosineFeatures):
 
     def _drawn(self) -> list[Any]:
         return [*super()._drawn(), self.low_, self.high_, self.reach_]
+
+
+def cosine_mass(
+    frequencies: NDArray[Any],
+    phases: NDArray[Any],
+    amplitudes: NDArray[Any],
+    box: tuple[NDArray[Any], NDArray[Any]],
+) -> NDArray[np.float64]:
+    r""":math:`\int \phi\phi^\top dx` of cosines over a box, shape (D, D).
+
+    Products of cosines are sums of cosines, whose integrals over a box are products of
+    one factor per column.
+    """
+    middle, width = (box[0] + box[1]) / 2, box[1] - box[0]
+    angles = phases + middle @ frequencies
+    total = np.zeros((len(amplitudes), len(amplitudes)))
+    for sign in (1, -1):
+        part = np.cos(angles[:, None] + sign * angles)
+        for wave, length in zip(frequencies, width, strict=True):
+            pairs = wave[:, None] + sign * wave
+            part *= length * np.sinc(pairs * length / (2 * np.pi))
+        total += part
+    return amplitudes[:, None] * amplitudes * total / 2
 
 
 def grid_size(gamma: float, widths: NDArray[np.float64], tol: float) -> int:

@@ -1,8 +1,8 @@
 """Checkpoints of a training: written whole or not at all, read as data alone."""
 
 import hashlib
+import io
 import os
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-# Raised when the contents change, so that an older file is refused, not misread.
-PROTOCOL = 1
+# A file is this line, the digest of the rest, and the rest. The number is raised when
+# the contents change, so that an older file is refused, not misread.
+_MAGIC = b"rhokit checkpoint 1\n"
 
 
 def fingerprint(*parts: Any) -> str:
@@ -42,10 +43,13 @@ def _add(digest: Any, part: Any) -> None:
 def write_checkpoint(path: str | Path, digest: str, state: dict[str, Any]) -> None:
     """Write a checkpoint beside the old one, then put it in its place."""
     path = Path(path)
+    content = io.BytesIO()
+    torch.save({"fingerprint": digest, **state}, content)
+    payload = content.getvalue()
     fresh = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with open(fresh, "wb") as file:
-            torch.save({"protocol": PROTOCOL, "fingerprint": digest, **state}, file)
+            file.write(_MAGIC + hashlib.sha256(payload).digest() + payload)
             file.flush()
             os.fsync(file.fileno())
         os.replace(fresh, path)
@@ -64,14 +68,20 @@ def read_checkpoint(
     if not path.exists():
         return None
     try:
-        saved = torch.load(path, weights_only=True)  # runs no code of the file
-        protocol, known = saved["protocol"], saved["fingerprint"]
-    except (RuntimeError, EOFError, KeyError, TypeError, ValueError, OSError) as error:
-        raise _refusal(path, f"is no checkpoint, or damaged ({error})") from error
-    except pickle.UnpicklingError as error:
-        raise _refusal(path, "holds something else than tensors") from error
-    if protocol != PROTOCOL:
-        raise _refusal(path, f"has protocol {protocol!r}, this version {PROTOCOL}")
+        content = path.read_bytes()
+    except OSError as error:
+        raise OSError(f"checkpoint={str(path)!r} could not be read: {error}") from error
+    if not content.startswith(_MAGIC):
+        raise _refusal(path, "is no checkpoint of this version")
+    start = len(_MAGIC) + hashlib.sha256().digest_size
+    payload = content[start:]
+    if hashlib.sha256(payload).digest() != content[len(_MAGIC) : start]:
+        raise _refusal(path, "is damaged")
+    try:
+        saved = torch.load(io.BytesIO(payload), weights_only=True)  # runs no code
+        known = saved["fingerprint"]
+    except Exception as error:  # whatever a hostile file makes torch raise
+        raise _refusal(path, "holds something else than a training") from error
     if known != digest:
         raise _refusal(
             path,

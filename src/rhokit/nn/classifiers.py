@@ -5,6 +5,7 @@ from numbers import Real
 from typing import ClassVar
 
 import numpy as np
+import torch
 from sklearn.base import ClassifierMixin
 
 from rhokit.core import cross_entropy
@@ -89,7 +90,11 @@ class DMKDClassifierSGD(ClassGradient):
         often gives better labels, and always worse probabilities.
     train_features : bool, default=False
         Train landmarks or frequencies too.
-    init, learning_rate, max_epochs, batch_size, weight_decay, early_stopping, \
+    max_epochs : int or "auto", default="auto"
+        Ten, or as many as make 400 steps of few rows.
+    weight_decay : float, default=1.0
+        How fast directions that no row asks for fade, per unit of the learning rate.
+    init, learning_rate, batch_size, early_stopping, \
 validation_fraction, patience, warm_start, checkpoint, device, random_state :
         As for :class:`DMKDESGD`.
 
@@ -131,10 +136,10 @@ validation_fraction, patience, warm_start, checkpoint, device, random_state :
         train_features=False,
         init="estimate",
         learning_rate=5e-3,
-        max_epochs=10,
+        max_epochs="auto",
         batch_size=128,
         label_smoothing=0.0,
-        weight_decay=0.0,
+        weight_decay=1.0,
         early_stopping=False,
         validation_fraction=0.1,
         patience=10,
@@ -175,6 +180,10 @@ validation_fraction, patience, warm_start, checkpoint, device, random_state :
     def _learned(self, model, head, checked):
         return head.measurement.scaled_factor(), self._weights(model, checked)
 
+    def _update_head(self, head, model, checked):
+        logs = model._log_priors(self._weights(model, checked))
+        head.log_priors.copy_(torch.from_numpy(logs))
+
     def _exact_module(self, estimator):
         head = super()._exact_module(estimator)
         # One-pass states are not scaled to trace one: what a rank loses stays lost.
@@ -211,7 +220,11 @@ class QMClassifierSGD(ClassGradient):
         often gives better labels, and always worse probabilities.
     train_features : bool, default=False
         Train landmarks or frequencies too.
-    init, learning_rate, max_epochs, batch_size, weight_decay, early_stopping, \
+    max_epochs : int or "auto", default="auto"
+        Ten, or as many as make 400 steps of few rows.
+    weight_decay : float, default=1.0
+        How fast directions that no row asks for fade, per unit of the learning rate.
+    init, learning_rate, batch_size, early_stopping, \
 validation_fraction, patience, warm_start, checkpoint, device, random_state :
         As for :class:`DMKDESGD`.
 
@@ -253,10 +266,10 @@ validation_fraction, patience, warm_start, checkpoint, device, random_state :
         train_features=False,
         init="estimate",
         learning_rate=5e-3,
-        max_epochs=10,
+        max_epochs="auto",
         batch_size=128,
         label_smoothing=0.0,
-        weight_decay=0.0,
+        weight_decay=1.0,
         early_stopping=False,
         validation_fraction=0.1,
         patience=10,

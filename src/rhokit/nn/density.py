@@ -41,7 +41,8 @@ class DMKDESGD(DensityMixin, GradientEstimator):
         Start from the one-pass state, or at random.
     learning_rate : float, default=0.01
         The highest one of a cycle that rises quickly and falls to zero.
-    max_epochs : int, default=30
+    max_epochs : int or "auto", default=30
+        ``"auto"``: ten, or as many as make 400 steps of few rows.
     batch_size : int, default=512
     weight_decay : float, default=0.0
     early_stopping : bool or "auto", default="auto"

@@ -5,13 +5,19 @@ means the same features in both.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rhokit.core import cosine_states, gaussian_columns, normalize_states
+from rhokit.core import (
+    cosine_states,
+    gaussian_columns,
+    gaussian_log_norm,
+    normalize_states,
+)
 from rhokit.core.states import squared_distances
 from rhokit.features import (
     FeatureMap,
@@ -20,6 +26,7 @@ from rhokit.features import (
     QuadratureFeatures,
 )
 from rhokit.features.cosine import CosineFeatures
+from rhokit.features.quadrature import cosine_mass
 
 
 class FeatureLayer(nn.Module, ABC):
@@ -29,9 +36,15 @@ class FeatureLayer(nn.Module, ABC):
     ----------
     n_components : int
         D.
+    n_features : int
+        d.
+    gamma : float
+        γ of the squared overlaps that the layer started with.
     """
 
     n_components: int
+    n_features: int
+    gamma: float
 
     @abstractmethod
     def scaled(self, rows: Tensor) -> tuple[Tensor, Tensor | None]:
@@ -49,6 +62,22 @@ class FeatureLayer(nn.Module, ABC):
     def mass_matrix(self) -> Tensor | None:
         """See :meth:`rhokit.features.FeatureMap.mass_matrix`."""
         return None
+
+    def _remembered(self, compute: Callable[[], Tensor], *sources: Tensor) -> Tensor:
+        """What was computed last, unless its sources have changed since."""
+        key = [(each.data_ptr(), each._version, each.dtype) for each in sources]
+        if getattr(self, "_memory", (None,))[0] != key:
+            self._memory = key, compute()
+        return self._memory[1]
+
+    @property
+    @abstractmethod
+    def state_dtype(self) -> torch.dtype:
+        """Dtype of the states."""
+
+    def log_mass(self) -> float:
+        """``log M_γ`` of the kernel, by which a density is divided."""
+        return gaussian_log_norm(self.gamma, self.n_features)
 
     @abstractmethod
     def to_map(self, like: FeatureMap, rows: np.ndarray) -> FeatureMap:
@@ -90,8 +119,8 @@ class FourierLayer(FeatureLayer):
     (torch.Size([5, 64]), True)
     """
 
-    box: Tensor | None
     amplitudes: Tensor
+    box: Tensor | None
 
     def __init__(
         self,
@@ -168,6 +197,7 @@ class FourierLayer(FeatureLayer):
             array = np.stack(values).reshape(*models, *values[0].shape)
             return nn.Parameter(torch.tensor(array, **options), requires_grad=trained)
 
+        self.gamma = float(feature_map.gamma)
         fourier = isinstance(feature_map, FourierFeatures)
         form = feature_map.form if fourier else "pair"
         self.normalize = fourier and feature_map.normalize and form == "phase"
@@ -183,12 +213,9 @@ class FourierLayer(FeatureLayer):
             "amplitudes", torch.tensor(feature_map.amplitudes_, **options)
         )
         box = None
-        mass = None
         if isinstance(feature_map, QuadratureFeatures):
             box = torch.tensor(np.stack(feature_map.box()), **options)
-            mass = torch.tensor(feature_map.mass_matrix(), **options)
         self.register_buffer("box", box)
-        self.register_buffer("mass", mass)
 
     def scaled(self, rows: Tensor) -> tuple[Tensor, None]:
         """States of rows (..., n, d); nothing is taken out of them."""
@@ -204,10 +231,27 @@ class FourierLayer(FeatureLayer):
             states = states * inside[..., None]
         return states, None
 
+    @property
+    def state_dtype(self) -> torch.dtype:
+        """Dtype of the states: complex without phases."""
+        real = self.frequencies.dtype
+        return real.to_complex() if self.phases is None else real
+
     def mass_matrix(self) -> Tensor | None:
         """That of a grid; random features have none."""
-        mass: Tensor | None = self.mass
-        return mass
+        if self.box is None or self.phases is None:
+            return None
+        return self._remembered(self._grid_mass, self.frequencies, self.box)
+
+    def _grid_mass(self) -> Tensor:
+        assert self.box is not None
+        assert self.phases is not None
+        weights = (self.frequencies, self.phases, self.amplitudes, self.box)
+        frequencies, phases, amplitudes, (low, high) = (
+            to_numpy(each).astype(np.float64) for each in weights
+        )
+        mass = cosine_mass(frequencies, phases, amplitudes, (low, high))
+        return torch.as_tensor(mass * np.exp(-self.log_mass())).to(self.frequencies)
 
     def to_map(self, like: FeatureMap, rows: np.ndarray) -> FeatureMap:
         """A map of cosines with the trained frequencies."""
@@ -266,6 +310,8 @@ class LandmarkLayer(FeatureLayer):
         device: Any = None,
     ) -> None:
         super().__init__()
+        if isinstance(landmarks, Tensor):
+            landmarks = to_numpy(landmarks)
         feature_map = LandmarkFeatures(
             gamma=gamma, landmarks=landmarks, normalize=normalize
         ).fit(np.asarray(landmarks, dtype=float))
@@ -301,6 +347,7 @@ class LandmarkLayer(FeatureLayer):
         self.gamma, self.normalize = float(feature_map.gamma), feature_map.normalize
         self.by_product = feature_map.distances_by_product
         self.n_components = feature_map.n_components_
+        self.n_features = feature_map.landmarks_.shape[1]
         # Near the origin a product of rows and landmarks loses the fewest digits.
         centre = feature_map.landmarks_.mean(axis=0)
         self.register_buffer("centre", torch.tensor(centre, **options))
@@ -324,10 +371,20 @@ class LandmarkLayer(FeatureLayer):
             (normalize_states(states), None) if self.normalize else (states, log_scale)
         )
 
+    @property
+    def state_dtype(self) -> torch.dtype:
+        """Dtype of the states."""
+        return self.landmarks.dtype
+
     def mass_matrix(self) -> Tensor | None:
-        """The integral of the states' products; follows trained landmarks."""
+        """The integral of the states' products; follows landmarks that move."""
         if self.normalize:
             return None
+        if self.landmarks.requires_grad:
+            return self._landmark_mass()
+        return self._remembered(self._landmark_mass, self.landmarks, self.whitening)
+
+    def _landmark_mass(self) -> Tensor:
         squares = squared_distances(self.landmarks, self.landmarks)
         overlaps = (-self.gamma / 4 * squares).exp()
         return self.whitening.mT @ overlaps @ self.whitening

@@ -42,6 +42,9 @@ _BLOCK = 4096
 _ROWS_PER_COMPONENT = 8
 # Fewer rows held out say too little to be worth their loss.
 _FEWEST_JUDGES = 20
+# With max_epochs="auto".
+_FEWEST_EPOCHS = 10
+_FEWEST_STEPS = 400
 
 
 class GradientEstimator(BaseEstimator, ABC):
@@ -74,7 +77,10 @@ class GradientEstimator(BaseEstimator, ABC):
         "train_features": ["boolean"],
         "init": [StrOptions({"estimate", "random"})],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "max_epochs": [Interval(Integral, 1, None, closed="left")],
+        "max_epochs": [
+            Interval(Integral, 1, None, closed="left"),
+            StrOptions({"auto"}),
+        ],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
         "early_stopping": ["boolean", StrOptions({"auto"})],
@@ -119,6 +125,7 @@ class GradientEstimator(BaseEstimator, ABC):
             self._plan(model, *checked)
         head = deepcopy(getattr(self, "module_", None)) if known is not None else None
         head = head or self._make_head(model, checked)
+        self._update_head(head, model, checked)
         self._train(model, head, checked, held_out)
 
     @classmethod
@@ -191,6 +198,9 @@ class GradientEstimator(BaseEstimator, ABC):
     def _weights(self, model, checked):
         """Weights of the outcomes among checked rows, where the head needs them."""
         return None
+
+    def _update_head(self, head, model, checked):
+        """Hook: what a head takes from the rows, whatever it started from."""
 
     def _targets(self, model, target):
         """Targets as the loss wants them, as an array; None where there are none."""
@@ -352,7 +362,7 @@ class GradientEstimator(BaseEstimator, ABC):
         cached = len(rows.inputs) == 2
         recipe = Recipe(
             learning_rate=self.learning_rate,
-            max_epochs=self.max_epochs,
+            max_epochs=self._epochs(len(rows)),
             batch_size=self.batch_size,
             weight_decay=self.weight_decay,
             patience=self.patience if held_out is not None else None,
@@ -366,6 +376,7 @@ class GradientEstimator(BaseEstimator, ABC):
             validation=judges,
             forward=training.read if cached else training,
             checkpoint=self.checkpoint,
+            settings=self._settings(),
             label=f"Training {type(self).__name__}",
         )
         coordinates.undo(head, training)
@@ -373,6 +384,19 @@ class GradientEstimator(BaseEstimator, ABC):
         self.n_epochs_ = len(self.history_["loss"])
         self.estimator_ = self._trained(model, head, checked)
         self._finish(self.estimator_, held_out)
+
+    def _settings(self):
+        """Parameters that a checkpoint belongs to, as text."""
+        parameters = self.get_params(deep=False)
+        del parameters["checkpoint"], parameters["warm_start"], parameters["device"]
+        return repr({name: parameters[name] for name in sorted(parameters)})
+
+    def _epochs(self, n_rows):
+        """Few, or of few rows as many as make enough steps."""
+        if self.max_epochs != "auto":
+            return self.max_epochs
+        steps_per_epoch = -(-n_rows // self.batch_size)
+        return max(_FEWEST_EPOCHS, -(-_FEWEST_STEPS // steps_per_epoch))
 
     def _coordinates(self, model, head, checked):
         """Coordinates to train in, from at most a few thousand rows."""
@@ -384,7 +408,7 @@ class GradientEstimator(BaseEstimator, ABC):
             states, _ = head.features.scaled(inputs)
         if weights is not None:
             weights = torch.as_tensor(weights[some] / weights[some].mean())
-        return Coordinates(states, weights)
+        return Coordinates(states, weights, total_weight(checked))
 
     def _tensors(self, model, head, checked):
         """What the head is trained on: rows, or states where these stay the same."""

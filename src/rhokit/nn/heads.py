@@ -56,8 +56,9 @@ class DensityHead(Head):
         Frozen, unless you know what you do: densities of trained random features have
         singularities.
     rank : int, default=32
-    log_norm : float, default=0.0
-        ``log M_γ`` of the kernel, and whatever else the density is divided by.
+    log_norm : float, optional
+        Logarithm of what the density is divided by: ``log M_γ`` of the features'
+        kernel without it.
     models, random_state, dtype, device :
         As for :class:`Measurement`.
 
@@ -72,14 +73,13 @@ class DensityHead(Head):
     """
 
     log_norm: Tensor
-    mass: Tensor | None
 
     def __init__(
         self,
         features: FeatureLayer,
         rank: int = 32,
         *,
-        log_norm: float = 0.0,
+        log_norm: float | None = None,
         models: tuple[int, ...] = (),
         random_state: Any = None,
         dtype: torch.dtype | None = None,
@@ -90,16 +90,13 @@ class DensityHead(Head):
             rank,
             models=models,
             random_state=random_state,
-            dtype=dtype,
+            dtype=dtype or features.state_dtype,
             device=device,
         )
         super().__init__(features, measurement)
         real = measurement.factor.real.dtype
-        self.register_buffer(
-            "log_norm", torch.tensor(log_norm, dtype=real, device=device)
-        )
-        mass = features.mass_matrix() if features.frozen else None
-        self.register_buffer("mass", mass)
+        norm = features.log_mass() if log_norm is None else log_norm
+        self.register_buffer("log_norm", torch.tensor(norm, dtype=real, device=device))
 
     def read(self, states: Tensor, log_scale: Tensor | None = None) -> Tensor:
         """Log-density of states (..., n, D), shape (..., n)."""
@@ -108,7 +105,7 @@ class DensityHead(Head):
 
     def log_mass(self) -> Tensor:
         """Logarithm of the integral of what is measured, shape (...,)."""
-        mass = self.mass if self.features.frozen else self.features.mass_matrix()
+        mass = self.features.mass_matrix()
         factor = self.measurement.factor[..., 0, :, :]  # (..., r, D)
         if mass is None:
             return torch.zeros(
@@ -174,7 +171,7 @@ class ClassifierHead(Head):
             trace="joint" if joint else "each",
             models=models,
             random_state=random_state,
-            dtype=dtype,
+            dtype=dtype or features.state_dtype,
             device=device,
         )
         super().__init__(features, measurement)
@@ -185,7 +182,7 @@ class ClassifierHead(Head):
         if priors is None:
             logs = torch.zeros(n_classes, **options)
         else:
-            logs = safe_log(torch.as_tensor(priors, **options))
+            logs = safe_log(_checked_priors(priors, n_classes, options))
         self.register_buffer("log_priors", logs)
         if overlaps is not None:
             overlaps = torch.as_tensor(overlaps, **options)
@@ -250,7 +247,7 @@ class RegressorHead(Head):
             n_levels,
             models=models,
             random_state=random_state,
-            dtype=dtype,
+            dtype=dtype or features.state_dtype,
             device=device,
         )
         super().__init__(features, measurement)
@@ -274,3 +271,13 @@ class RegressorHead(Head):
         logs = log_measured(self.measurement(states))
         chances: Tensor = log_posterior(logs, torch.zeros_like(self.levels)).exp()
         return chances
+
+
+def _checked_priors(priors: Any, n_classes: int, options: dict[str, Any]) -> Tensor:
+    values = torch.as_tensor(priors, **options)
+    if values.shape != (n_classes,) or bool((values < 0).any()):
+        raise ValueError(
+            f"priors must be {n_classes} non-negative numbers, one per class, got "
+            f"{priors!r}"
+        )
+    return values

@@ -84,9 +84,9 @@ class Measurement(nn.Module):
         """What the factor's matrices are divided by, shape (..., K)."""
         factor = self.factor if self.lengths is None else self.factor * self.lengths
         each: Tensor = factor_trace(factor)
-        if self.trace == "each":
-            return each
-        return each.sum(dim=-1, keepdim=True).expand(each.shape)
+        if self.trace == "joint":
+            each = each.sum(dim=-1, keepdim=True).expand(each.shape)
+        return torch.where(each > 0, each, 1)  # what is empty stays empty
 
     def scaled_factor(self) -> Tensor:
         """The factor of trace one, shape (..., K, r, D)."""
@@ -154,4 +154,5 @@ class JointMeasurement(Measurement):
         """Density matrices of the outputs, shape (..., n, D_Y, D_Y), trace one."""
         reduced: Tensor = reduced_states(states, self.factor)
         trace = reduced.diagonal(dim1=-2, dim2=-1).sum(dim=-1)
-        return reduced / trace[..., None, None]
+        safe = torch.where(trace == 0, 1, trace)  # of a state that is zero, nothing
+        return reduced / safe[..., None, None]

@@ -23,8 +23,10 @@ from rhokit.features import FeatureMap
 from rhokit.nn.features import FeatureLayer
 from rhokit.nn.heads import Head
 
-# Directions are taken to be at least this share of the mean one long, squared.
-_RIDGE = 0.1
+# What is added to the squared lengths of directions, in units of their mean: the more,
+# the fewer rows there are for a direction, so that short ones are learned last.
+_LEAST_RIDGE = 0.1
+_RIDGE_PER_ROW = 10.0
 # Smaller eigenvalues, as shares of the largest, are rounding.
 _ROUNDING = 1e-10
 # Length of the rows that a factor lacks, as a share of the others'.
@@ -39,6 +41,7 @@ class Preconditioned(FeatureLayer):
     def __init__(self, features: FeatureLayer, basis: Tensor) -> None:
         super().__init__()
         self.features = features
+        self.gamma, self.n_features = features.gamma, features.n_features
         self.n_components = basis.shape[-1]
         self.register_buffer("basis", basis)
 
@@ -50,7 +53,19 @@ class Preconditioned(FeatureLayer):
     def mass_matrix(self) -> Tensor | None:
         """That of the layer, in these coordinates."""
         mass = self.features.mass_matrix()
-        return None if mass is None else self.basis.mT @ mass @ self.basis.conj()
+        if mass is None:
+            return None
+        if mass.requires_grad:
+            return self._changed(mass)
+        return self._remembered(lambda: self._changed(mass), mass)
+
+    def _changed(self, mass: Tensor) -> Tensor:
+        return self.basis.mT @ mass @ self.basis.conj()
+
+    @property
+    def state_dtype(self) -> torch.dtype:
+        """That of the layer."""
+        return self.features.state_dtype
 
     def to_map(self, like: FeatureMap, rows: np.ndarray) -> FeatureMap:
         """That of the layer."""
@@ -60,6 +75,14 @@ class Preconditioned(FeatureLayer):
 class Coordinates:
     """Coordinates in which states (n, D) with weights (n,) are round.
 
+    Parameters
+    ----------
+    states : tensor of shape (n, D)
+    weight : tensor of shape (n,), optional
+        Of mean one.
+    n_rows : float, optional
+        Of how many rows these are a sample.
+
     Attributes
     ----------
     lengths : tensor of shape (D',)
@@ -67,7 +90,12 @@ class Coordinates:
         Orthonormal directions that the data have.
     """
 
-    def __init__(self, states: Tensor, weight: Tensor | None = None) -> None:
+    def __init__(
+        self,
+        states: Tensor,
+        weight: Tensor | None = None,
+        n_rows: float | None = None,
+    ) -> None:
         states = normalize_states(states).to(_wide(states))  # losses see no lengths
         weighted = states if weight is None else states * weight.to(states)[:, None]
         rho = weighted.mT @ states.conj() / len(states)
@@ -77,7 +105,9 @@ class Coordinates:
         values, vectors = values[kept], vectors[:, kept].conj()
         # Signs by the data's own mean: those of eigenvectors mean nothing.
         vectors = vectors * _inverse_sign(weighted.mean(dim=0) @ vectors)
-        lengths = (values + _RIDGE * values.mean()).rsqrt()
+        n_rows = n_rows or len(states)
+        ridge = max(_LEAST_RIDGE, _RIDGE_PER_ROW * len(values) / n_rows)
+        lengths = (values + ridge * values.mean()).rsqrt()
         # The mean of ‖z‖² is one, as that of ‖φ‖² is.
         self.lengths = lengths / (values * lengths**2).sum().sqrt()
         self.vectors = vectors
@@ -99,8 +129,6 @@ class Coordinates:
         other.features = Preconditioned(other.features, basis)
         other.measurement.factor = nn.Parameter(_of_unit_rows(inside))
         other.measurement.lengths = self.lengths.to(factor.real)
-        if getattr(head, "mass", None) is not None:
-            other.mass = other.features.mass_matrix()
         return other
 
     def undo(self, head: Head, trained: Head) -> None:
@@ -128,9 +156,12 @@ def _evened_out(known: Tensor, drawn: Tensor, rng: np.random.Generator) -> Tenso
     eigenvectors have very different lengths. Their signs, which mean nothing, are
     fixed first, and rows of rounding give way to drawn ones, small beside the others.
     """
-    sizes = known.abs().pow(2).sum(dim=-1, keepdim=True)
+    sizes = known.abs().pow(2).sum(dim=-1, keepdim=True)  # (..., K, r, 1)
     there = sizes > _ROUNDING * sizes.amax(dim=-2, keepdim=True)
-    small = _SMALL * drawn * sizes.mean(dim=-2, keepdim=True).sqrt()
+    means = sizes.mean(dim=-2, keepdim=True)
+    # An outcome without rows has nothing but what is drawn.
+    means = torch.where(means > 0, means, means.mean(dim=-3, keepdim=True))
+    small = _SMALL * drawn * means.sqrt()
     rows = torch.where(there, _with_fixed_signs(known), small)
     shape = (*known.shape[:-2], known.shape[-2], known.shape[-2])
     rotations = np.linalg.qr(rng.normal(size=shape))[0]

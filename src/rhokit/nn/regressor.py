@@ -34,7 +34,7 @@ class QMRegressorSGD(RegressorMixin, GradientEstimator):
         As for :class:`QMRegressor`, which chooses them before training.
     rank : int or float, default=16
         r, the rank of each level's matrix: a count, or a fraction of the dimension.
-    alpha : float, default=1.0
+    alpha : float, default=0.1
         How much the variance counts: the more, the narrower the distributions. It
         also keeps small data from being learned by heart.
     train_features : bool, default=False
@@ -96,7 +96,7 @@ validation_fraction, patience, warm_start, checkpoint, device, random_state :
         n_levels=32,
         beta="loo",
         bounds=None,
-        alpha=1.0,
+        alpha=0.1,
         train_features=False,
         init="estimate",
         learning_rate=3e-3,

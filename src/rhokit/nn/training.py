@@ -134,6 +134,7 @@ def train(
     validation: Rows | None = None,
     forward: Callable[..., Any] | None = None,
     checkpoint: str | Path | None = None,
+    settings: str = "",
     on_epoch: Callable[[int], object] | None = None,
     label: str = "Training",
 ) -> dict[str, list[Any]]:
@@ -153,6 +154,9 @@ def train(
     checkpoint : path, optional
         Written after every epoch. If it is there already, training goes on from it
         and ends with the same bits as if it had never stopped.
+    settings : str
+        What else the training depends on, such as parameters of the loss: a checkpoint
+        of other settings is refused.
     on_epoch : callable, optional
         Called with the number of epochs done, before the first and after each.
     label : str
@@ -179,7 +183,7 @@ def train(
     """
     run = _Run(module, loss, rows, recipe, validation, forward or module)
     if checkpoint is not None:
-        digest = fingerprint(recipe, module, rows.tensors(), validation)
+        digest = fingerprint(recipe, settings, module, rows, validation)
         saved = read_checkpoint(checkpoint, digest, len(rows))
         if saved is not None:
             run.restore(saved)
@@ -228,11 +232,9 @@ class _Run:
         if validation is not None:
             self.history["validation_loss"] = []
         spread = np.linspace(0, len(rows) - 1, min(_WATCHED, len(rows))).astype(int)
-        self.watched = validation or rows.take(
-            torch.as_tensor(spread, device=_device(rows))
-        )
+        self.watched = rows.take(torch.as_tensor(spread, device=_device(rows)))
         self.start = self.evaluate(self.watched)  # (models,)
-        self.best = self.start.clone()
+        self.best = self.start if validation is None else self.evaluate(validation)
         self.broken = ~torch.isfinite(self.start)
         self.stale = torch.zeros_like(self.start, dtype=torch.int64)
         self.first = self._copy()
@@ -242,13 +244,10 @@ class _Run:
         """Whether another epoch is worth it."""
         if self.epochs_done >= self.recipe.max_epochs or not self.trained:
             return False
-        waiting = self.recipe.patience is None or self.validation is None
-        tired = (
-            torch.zeros_like(self.broken)
-            if waiting
-            else self.stale >= self.recipe.patience
-        )
-        return not bool((self.broken | tired).all())
+        patience = self.recipe.patience
+        if patience is None or self.validation is None:
+            return not bool(self.broken.all())
+        return not bool((self.broken | (self.stale >= patience)).all())
 
     def epoch(self, bar: ProgressBar) -> None:
         """Every row once; then see which models are worth keeping."""
@@ -313,26 +312,24 @@ class _Run:
         self._keep(better)
 
     def finish(self) -> None:
-        """Leave the best in the module; say so where training did no good."""
+        """Leave the best in the module; say so where training did harm."""
+        worse = ~(self.evaluate(self.watched) < self.start) & ~self.broken
+        if self.validation is None:
+            self._keep(~self.broken)
+            self._keep(worse, self.first)
         self._load(self.kept)
-        if not self.epochs_done:
-            return
-        worse = ~(self.evaluate(self.watched) < self.start)
         rate = f"learning_rate={self.recipe.learning_rate}"
         if bool(self.broken.any()):
             _warn(
                 f"the loss became infinite or NaN within {self.epochs_done} epochs: "
                 f"{rate} is too large for these data; the last good model is kept"
             )
-        elif bool(worse.any()):
+        elif bool(worse.any()) and self.epochs_done:
             _warn(
-                "training did not lower the loss of the rows it is judged by "
-                f"({rate} may be too large, or nothing was left to learn); the model "
-                "is the one that it started from"
+                f"training raised the loss of its own rows: {rate} is too large for "
+                "these data, or nothing was left to learn; the best model that was "
+                "seen is kept"
             )
-        self.kept = self.first
-        self._keep(~worse)
-        self._load(self.kept)
 
     # ---- what is kept ----------------------------------------------------------------
 
@@ -345,8 +342,8 @@ class _Run:
         weights = {name: weight.detach() for name, weight in self.trained.items()}
         return weights | buffers
 
-    def _keep(self, better: Tensor) -> None:
-        for name, value in self._values().items():
+    def _keep(self, better: Tensor, values: dict[str, Tensor] | None = None) -> None:
+        for name, value in (values or self._values()).items():
             mask = better.reshape((*better.shape, *[1] * (value.ndim - better.ndim)))
             self.kept[name] = torch.where(mask, value, self.kept[name])
 
@@ -361,7 +358,7 @@ class _Run:
             "values": self._copy(),
             "optimizer": self.optimizer.state_dict(),
             "history": {
-                name: [torch.as_tensor(entry) for entry in entries]
+                name: [_stored(entry) for entry in entries]
                 for name, entries in self.history.items()
             },
             "kept": self.kept,
@@ -388,9 +385,16 @@ class _Run:
         return note
 
 
-def _plain(values: Tensor) -> Any:
+def _plain(values: Any) -> Any:
     """A number, or an array where there are many models."""
+    if isinstance(values, float):
+        return values
     return float(values) if values.ndim == 0 else values.cpu().numpy()
+
+
+def _stored(entry: Any) -> Any:
+    """An entry of the history as a checkpoint keeps it: as it is, and no array."""
+    return entry if isinstance(entry, float) else torch.from_numpy(entry)
 
 
 def _device(rows: Rows) -> torch.device:
