@@ -61,6 +61,11 @@ def rows_of(part):
     return Rows((torch.from_numpy(X[part]),), torch.from_numpy(X[part, 1]))
 
 
+def rows_with_weights():
+    rows = rows_of(slice(0, 80))
+    return rows.inputs, rows.target, torch.ones(80, dtype=torch.float64)
+
+
 class Interrupt:
     """The user's Ctrl-C after so many epochs."""
 
@@ -258,6 +263,40 @@ class TestGoesOn:
                 continue
             ends.append(module)
         assert_same_bits(*ends)
+
+
+class TestOtherTraining:
+    """Of the same module, so that nothing but what is told differs."""
+
+    @pytest.mark.parametrize(
+        "changed",
+        [
+            {
+                "rows": Rows(
+                    (torch.from_numpy(X[:80] + 1e-9),), rows_of(slice(80)).target
+                )
+            },
+            {"rows": Rows(rows_of(slice(80)).inputs, torch.from_numpy(X[:80, 0]))},
+            {"rows": Rows(*rows_with_weights())},
+            {"rows": rows_of(slice(0, 79))},
+            {"validation": rows_of(slice(81, 120))},
+            {"validation": None},
+            {"recipe": Recipe(0.05, 6, 16, patience=4, seed=1)},
+            {"recipe": Recipe(0.05, 6, 16, patience=4, schedule="constant")},
+            {"settings": "another loss"},
+        ],
+        ids=["rows", "target", "weight", "fewer", "judges", "no judges", "seed"]
+        + ["schedule", "settings"],
+    )
+    def test_refused(self, half, changed):
+        told = {
+            "rows": rows_of(slice(0, 80)),
+            "recipe": RECIPE,
+            "validation": rows_of(slice(80, 120)),
+        }
+        train(network(), squares, **told, checkpoint=half)
+        with pytest.raises(ValueError, match=r"training\.pt.*another training"):
+            train(network(), squares, **told | changed, checkpoint=half)
 
 
 class TestEstimators:

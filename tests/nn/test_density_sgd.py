@@ -135,19 +135,11 @@ class TestAnswers:
         assert_allclose(model.coverage([[0.0], [5.0]]), 1, atol=1e-3)
         assert model.floor_ == model.estimator_.floor_
 
-    @pytest.mark.xfail(
-        reason="AttributeError: 'DMKDESGD' object has no attribute 'estimator_'",
-        strict=True,
-    )
     def test_not_fitted(self):
         with pytest.raises(NotFittedError):
             DMKDESGD().sample()
 
 
-@pytest.mark.xfail(
-    reason="an infinite loss at the start: nothing is trained, nothing is said",
-    strict=True,
-)
 def test_validation_row_of_density_zero():
     """Outside a grid's box: whatever is done about it, the user is told."""
     rows = DATA["bimodal"][0][:200]

@@ -67,8 +67,9 @@ class TestCoordinates:
         assert_allclose(rho, np.diag(spectrum), rtol=0, atol=1e-12)
         assert_allclose(spectrum.sum(), 1, rtol=1e-12)
         plain = torch.linalg.eigvalsh(states.mT @ states.conj() / len(states))
-        # By hand: (λ + 0.1 mean)^-1/2 of each, then scaled to trace one.
-        expected = (plain / (plain + 0.1 * plain.mean())).numpy()
+        # By hand: (λ + ridge · mean)^-1/2 of each, then scaled to trace one; the ridge
+        # is ten directions per row.
+        expected = (plain / (plain + 10 * 5 / 400 * plain.mean())).numpy()
         assert_allclose(spectrum, expected / expected.sum(), rtol=1e-9, atol=1e-12)
         assert (coordinates.lengths.diff() < 0).all()
 
@@ -83,7 +84,8 @@ class TestCoordinates:
         states = normal(60, 5)
         counts = torch.arange(60) % 4
         copies = states.repeat_interleave(counts, dim=0)
-        found = Coordinates(states, counts / counts.double().mean())
+        weight = counts / counts.double().mean()
+        found = Coordinates(states, weight, n_rows=len(copies))
         expected = Coordinates(copies)
         assert_allclose(found.lengths, expected.lengths, rtol=1e-9)
         assert_allclose(found.vectors, expected.vectors, rtol=0, atol=1e-9)

@@ -175,10 +175,6 @@ class TestEdges:
         with pytest.raises(ValueError, match=r"1d array|1 target|one target"):
             QMRegressorSGD(**SMALL).fit(rows, np.column_stack([target, target]))
 
-    @pytest.mark.xfail(
-        reason="taken, but neither trained nor made a module of: IndexError",
-        strict=True,
-    )
     def test_converted_model_of_two_targets(self):
         rows, target = waves(50, 0)
         estimator = QMRegressor(n_components=32, random_state=0)

@@ -19,7 +19,7 @@ def mean_over_rows(values: Array, weight: Array | None = None) -> Array:
     xp = array_namespace(values)
     if weight is None:
         return xp.mean(values, axis=-1)
-    # A row of weight zero may hold anything, such as an infinite loss.
+    # The loss of a row of weight zero may be anything, infinity too.
     kept = xp.where(weight > 0, values, xp.zeros_like(values))
     return xp.mean(kept * weight, axis=-1)
 

@@ -47,11 +47,7 @@ class MatrixState(StateEstimator):
             An order in which rows of the same outcome stand together.
         n_outcomes : int
         """
-        if isinstance(getattr(self, "state_", None), LowRankDensityMatrix):
-            raise TypeError(
-                f"this {type(self).__name__} holds a trained factor, which takes up no "
-                "rows: to_estimator() of the model that trained it gives one that does"
-            )
+        self._refuse_trained()
         feature_map = self.feature_map_
         dtype = feature_map.column_dtype_
         sums = OutcomeSums(n_outcomes, feature_map.n_columns_, dtype)
@@ -67,6 +63,14 @@ class MatrixState(StateEstimator):
 
         masses = self._for_blocks(rows, use, row_scale=scale, order=order)
         return DensityMatrix(sums.total(), np.sum(masses, axis=0))
+
+    def _refuse_trained(self):
+        """A factor that was trained has no sums that rows could be added to."""
+        if isinstance(getattr(self, "state_", None), LowRankDensityMatrix):
+            raise TypeError(
+                f"this {type(self).__name__} holds a trained factor, which takes up no "
+                "rows: to_estimator() of the model that trained it gives one that does"
+            )
 
     def _measure_outcomes(self, rank):
         """What measures columns with every outcome's density matrix."""

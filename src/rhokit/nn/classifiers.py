@@ -321,6 +321,11 @@ validation_fraction, patience, warm_start, checkpoint, device, random_state :
             **options,
         )
 
+    def _trained(self, model, head, checked):
+        trained = super()._trained(model, head, checked)
+        trained.joint_rank = None
+        return trained
+
     def _exact_module(self, estimator):
         if estimator.joint_rank is not None:
             raise ValueError(

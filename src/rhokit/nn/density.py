@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 from sklearn.base import DensityMixin
+from sklearn.utils.validation import check_is_fitted
 
 from rhokit.core import negative_log_likelihood
 from rhokit.estimators import DMKDE
@@ -142,6 +143,7 @@ class DMKDESGD(DensityMixin, GradientEstimator):
 
     def sample(self, n_samples=1, random_state=None):
         """Rows drawn from the fitted density: see :meth:`DMKDE.sample`."""
+        check_is_fitted(self)
         return self.estimator_.sample(n_samples, random_state)
 
     def coverage(self, X):

@@ -113,6 +113,7 @@ class GradientEstimator(BaseEstimator, ABC):
         self
         """
         check_parameters(self, self._parameter_table)
+        self._check_device()
         known = self.estimator_ if self._goes_on() else None
         model = self._one_pass() if known is None else copy(known)
         checked = self._check(model, X, y, sample_weight, reset=known is None)
@@ -158,8 +159,10 @@ class GradientEstimator(BaseEstimator, ABC):
         }
         model = cls(**({"warm_start": True} | shared | parameters))
         check_parameters(model, model._parameter_table)
-        model.estimator_ = copy(estimator)
         model._set_columns(estimator)
+        model.estimator_ = copy(estimator)
+        # Names of columns are checked here, and rows passed on without them.
+        vars(model.estimator_).pop("feature_names_in_", None)
         return model
 
     def to_estimator(self):
@@ -172,6 +175,8 @@ class GradientEstimator(BaseEstimator, ABC):
         state = model.state_
         summed = state.summed() if isinstance(state, LowRankDensityMatrix) else state
         model._set_state(summed)
+        if hasattr(self, "feature_names_in_"):
+            model.feature_names_in_ = self.feature_names_in_
         return model
 
     def to_module(self):
@@ -239,6 +244,15 @@ class GradientEstimator(BaseEstimator, ABC):
             target = None if target is None else target[seen]
         return rows, weights, target
 
+    def _check_device(self):
+        try:
+            torch.empty(0, device=self.device)
+        except (RuntimeError, AssertionError) as error:
+            raise ValueError(
+                f"The 'device' parameter of {type(self).__name__} must be a device "
+                f"that torch has here. Got {self.device!r} instead: {error}"
+            ) from error
+
     def _unpack(self, validation_data):
         parts = (
             validation_data
@@ -262,9 +276,10 @@ class GradientEstimator(BaseEstimator, ABC):
             distinct = np.unique(keys[own])
             count = int(self.validation_fraction * len(distinct))
             held[own] = np.isin(keys[own], distinct[:count])
-        if self.early_stopping == "auto" and held.sum() < _FEWEST_JUDGES:
+        n_judges = len(np.unique(keys[held]))
+        if self.early_stopping == "auto" and n_judges < _FEWEST_JUDGES:
             return (rows, weights, target), None
-        if not held.any():
+        if not n_judges:
             raise ValueError(
                 "early_stopping needs rows to judge by, but validation_fraction="
                 f"{self.validation_fraction} of n_samples={len(rows)} is none: raise "
@@ -282,7 +297,7 @@ class GradientEstimator(BaseEstimator, ABC):
     def _plan(self, model, rows, weights, target):
         """Choose scaling, γ and map; for a start from the estimate, sum up."""
         model._plan(rows, weights, target, bounded=True)
-        if self.gamma == "auto" and self._widening > 1:
+        if self.gamma == "auto" and model.gamma_ is not None and self._widening > 1:
             model.gamma_ /= self._widening
             scaled = model._apply_scaling(rows)
             feature_map = model.feature_map_
@@ -442,6 +457,7 @@ class GradientEstimator(BaseEstimator, ABC):
     def _trained(self, model, head, checked):
         """The one-pass model with the learned state."""
         trained = copy(model)
+        trained.rank = None  # what was learned is not truncated again
         trained.feature_map_ = self._trained_map(model, head, checked[0])
         wide = np.result_type(model.feature_map_.column_dtype_, np.float64)
         with torch.no_grad():

@@ -187,6 +187,21 @@ validation_fraction, patience, warm_start, checkpoint, device, random_state :
             model.calibration = "loo"
             model.sample_ = RowSample.of(rows, target, weights, SAMPLE_ROWS)
 
+    @classmethod
+    def from_estimator(cls, estimator, **parameters):
+        """A model that predicts exactly what a one-pass model of one target does.
+
+        See :meth:`DMKDESGD.from_estimator`.
+        """
+        model = super().from_estimator(estimator, **parameters)
+        if not estimator._one_target:
+            raise ValueError(
+                "QMRegressorSGD.from_estimator takes models of one target, given as y "
+                f"of shape (n,); this one has {len(estimator.output_maps_)} target(s) "
+                "in columns"
+            )
+        return model
+
     def to_estimator(self):
         """A :class:`QMRegressor` with the learned state, which predicts the same.
 

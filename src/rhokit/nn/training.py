@@ -244,10 +244,14 @@ class _Run:
         """Whether another epoch is worth it."""
         if self.epochs_done >= self.recipe.max_epochs or not self.trained:
             return False
+        return not bool((self.broken | self._tired()).all())
+
+    def _tired(self) -> Tensor:
+        """Models that have waited in vain for as long as they may."""
         patience = self.recipe.patience
         if patience is None or self.validation is None:
-            return not bool(self.broken.all())
-        return not bool((self.broken | (self.stale >= patience)).all())
+            return torch.zeros_like(self.broken)
+        return self.stale >= patience
 
     def epoch(self, bar: ProgressBar) -> None:
         """Every row once; then see which models are worth keeping."""
@@ -306,29 +310,39 @@ class _Run:
         else:
             judged = self.evaluate(self.validation)
             self.history["validation_loss"].append(_plain(judged))
-            better = (judged < self.best) & ~self.broken
+            better = (judged < self.best) & ~self.broken & ~self._tired()
             self.best = torch.where(better, judged, self.best)
             self.stale = torch.where(better, 0, self.stale + 1)
         self._keep(better)
 
     def finish(self) -> None:
         """Leave the best in the module; say so where training did harm."""
-        worse = ~(self.evaluate(self.watched) < self.start) & ~self.broken
-        if self.validation is None:
-            self._keep(~self.broken)
-            self._keep(worse, self.first)
+        harmed = ~(self.evaluate(self.watched) < self.start)
         self._load(self.kept)
+        if self.validation is None:
+            self._keep(~(self.evaluate(self.watched) < self.start), self.first)
+            self._load(self.kept)
+        if self.epochs_done or bool(self.broken.any()):
+            self._say_what_went_wrong(harmed)
+
+    def _say_what_went_wrong(self, harmed: Tensor) -> None:
         rate = f"learning_rate={self.recipe.learning_rate}"
         if bool(self.broken.any()):
             _warn(
                 f"the loss became infinite or NaN within {self.epochs_done} epochs: "
                 f"{rate} is too large for these data; the last good model is kept"
             )
-        elif bool(worse.any()) and self.epochs_done:
+        elif bool(harmed.any()):
             _warn(
                 f"training raised the loss of its own rows: {rate} is too large for "
                 "these data, or nothing was left to learn; the best model that was "
                 "seen is kept"
+            )
+        elif not bool(torch.isfinite(self.best).all()):
+            _warn(
+                "the loss of the validation rows is infinite: some of them cannot "
+                "occur under the model, such as rows outside a grid's box; the model "
+                "is the one that training started from"
             )
 
     # ---- what is kept ----------------------------------------------------------------
