@@ -59,7 +59,7 @@ MOST_ORDINAL_ERROR = {
     "abalone": 0.255,
 }
 # What is known of them: the paper's QMR and QMR-SGD, and an exact kernel smoother.
-_KNOWN_ORDINAL_ERRORS = {
+KNOWN_ORDINAL_ERRORS = {
     "machine_cpu": (0.995, 0.171, 0.182),
     "stocks": (0.971, 0.103, 0.112),
     "auto_mpg": (0.710, 0.230, 0.272),
@@ -250,7 +250,7 @@ def ordinal_error(name, partitions, seed=0):
             found = model.predict(split.test_rows).astype(int)
             errors.append(float(np.abs(found - split.test_target).mean()))
             picks.append(f"{chosen(model)['scale']}, {model.decision_}")
-    qmr, trained, smoother = _KNOWN_ORDINAL_ERRORS[name]
+    qmr, trained, smoother = KNOWN_ORDINAL_ERRORS[name]
     asked = name in MOST_ORDINAL_ERROR
     return Result(
         f"ordinal {name}, {len(partitions)} partitions",

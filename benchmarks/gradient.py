@@ -35,6 +35,9 @@ _SMOOTHINGS = (0.0, 0.1, 0.3)
 # Values of the columns of a set, where they are not in [0, 1].
 _LARGEST = {"letters": 15}
 
+# Points per column of the grid that densities are summed over.
+_GRID = 400
+
 _TIMED_RANK = 50
 _TIMED_EPOCHS = 2
 _REACHED = 0.95
@@ -250,13 +253,13 @@ def densities(n_rows=10_000, seed=0):
             )
 
 
-def mass(model, rows, points=400):
+def mass(model, rows):
     """Integral of a density over the rows' box and a margin, on a grid."""
     low, high = rows.min(axis=0), rows.max(axis=0)
     low, high = low - 0.3 * (high - low), high + 0.3 * (high - low)
-    axes = [np.linspace(*ends, points) for ends in zip(low, high, strict=True)]
+    axes = [np.linspace(*ends, _GRID) for ends in zip(low, high, strict=True)]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
-    cell = np.prod((high - low) / (points - 1))
+    cell = np.prod((high - low) / (_GRID - 1))
     return float(model.density(grid.reshape(-1, rows.shape[1])).sum() * cell)
 
 

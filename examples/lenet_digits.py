@@ -4,7 +4,7 @@
 
 The images are scikit-learn's digits, 8 × 8 pixels. Beside it stands LeNet with a linear
 softmax layer, trained by the same recipe on the same rows. The rows held out are the
-last third, by writers that are not in the rest.
+last third.
 """
 
 import argparse

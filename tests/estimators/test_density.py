@@ -475,3 +475,14 @@ def test_linear_variant_may_be_negative_and_says_so(rows):
     density = model.density(far)
     assert density.min() < 0
     assert_array_equal(model.score_samples(far)[density < 0], -np.inf)
+
+
+@pytest.mark.parametrize("d", [1, 2, 8])
+def test_random_features_do_not_ask_for_ever_narrower_kernels(d):
+    """Their floor rises with γ, and must not count as density."""
+    rows = np.random.default_rng(0).normal(size=(2000, d))
+    random, exact = (
+        DMKDE(feature_map=name, n_components=512, random_state=0).fit(rows).gamma_
+        for name in ("fourier", "landmarks")
+    )
+    assert exact / 8 < random < exact * 8
