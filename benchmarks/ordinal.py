@@ -21,11 +21,10 @@ from benchmarks.real_data import ORDINAL_SETS, load_partitions, readable
 from benchmarks.records import Goal, Result
 from rhokit.core import (
     gaussian_columns,
-    normalize_states,
     softmax_states,
     squared_error_and_variance,
 )
-from rhokit.nn import FeatureLayer, Recipe, RegressorHead, Rows, TrainingWarning, train
+from rhokit.nn import LandmarkLayer, Recipe, RegressorHead, Rows, TrainingWarning, train
 from rhokit.nn.preconditioning import Preconditioned
 from rhokit.progress import progress
 
@@ -80,7 +79,6 @@ _FARTHEST = 3.0
 # Few rows know short directions of their density matrix badly: coordinates that make
 # all directions equally long would fit their noise first.
 _RIDGE = 10.0
-_ROUNDING = 1e-8
 # Size of what is added at random to the estimate, so that no row of it is empty.
 _SMALL = 0.03
 
@@ -324,7 +322,9 @@ def _loss(output, target, weight):
 
 def started(task, gamma, seed=0):
     """Heads at the estimate, and the states of rows and queries that they read."""
-    layer = StackedLandmarks(task.rows[:, :_LANDMARKS], gamma)
+    layer = LandmarkLayer(
+        task.rows[:, :_LANDMARKS], gamma=gamma, normalize=True, dtype=torch.float64
+    )
     states = layer(task.rows)
     vectors, lengths = coordinates(states)
     features = Preconditioned(layer, vectors * lengths[:, None, :])
@@ -384,36 +384,3 @@ def evened_out(factor, seed=0):
     size = factor.square().mean(dim=(1, 2, 3), keepdim=True).sqrt()
     factor = factor + _SMALL * size * torch.randn(factor.shape, **options)
     return factor / (size * factor.shape[-1] ** 0.5)
-
-
-class StackedLandmarks(FeatureLayer):
-    """Normalised landmark features of many models: landmarks have shape (B, m, d)."""
-
-    def __init__(self, landmarks, gamma):
-        super().__init__()
-        self.gamma = gamma
-        self.n_components, self.n_features = landmarks.shape[-2:]
-        self.register_buffer("landmarks", landmarks)
-        values, vectors = torch.linalg.eigh(self._columns(landmarks))
-        kept = values > _ROUNDING * values[:, -1:]
-        roots = torch.where(kept, values.clamp_min(_ROUNDING**2).rsqrt(), 0)
-        self.register_buffer("whitening", vectors * roots[:, None, :])
-
-    def scaled(self, rows):
-        """States of rows (B, n, d); nothing is taken out of them."""
-        return normalize_states(self._columns(rows) @ self.whitening), None
-
-    @property
-    def state_dtype(self):
-        """Dtype of the states."""
-        return self.landmarks.dtype
-
-    def to_map(self, like, rows):
-        """There is none: a map is of one model."""
-        raise TypeError("stacked landmarks are of many models, a map is of one")
-
-    def _columns(self, rows):
-        columns, _ = gaussian_columns(
-            rows, self.landmarks, self.gamma / 2, relative=True, by_product=True
-        )
-        return columns

@@ -358,3 +358,22 @@ def test_states_do_not_depend_on_the_rest_of_the_batch():
     features = layer("landmarks by product")
     rows = double(random_array(np.random.default_rng(0), (9, 6)))
     assert_allclose(features(rows)[3:5], features(rows[3:5]), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+def test_landmarks_of_many_models_are_each_models_own(normalize):
+    """Also where models have fewer directions than others: two equal landmarks."""
+    rng = np.random.default_rng(0)
+    landmarks = rng.normal(size=(3, 6, 2))
+    landmarks[1, 5] = landmarks[1, 0]
+    options = {"gamma": 0.7, "normalize": normalize, "dtype": torch.float64}
+    layer = LandmarkLayer(landmarks, **options)
+    rows = torch.from_numpy(rng.normal(size=(4, 2)))
+    found = layer(rows)
+    assert found.shape == (3, 4, 6)
+    for states, each in zip(found, landmarks, strict=True):
+        alone = LandmarkLayer(each, **options)(rows)
+        overlaps = alone @ alone.T
+        assert_allclose(
+            (states @ states.T).detach(), overlaps.detach(), rtol=1e-10, atol=1e-12
+        )

@@ -33,7 +33,6 @@ from rhokit.nn import (
     RegressorHead,
     feature_layer,
 )
-from rhokit.nn.heads import Head
 from tests.nn import (
     HEADS,
     LAYERS,
@@ -526,8 +525,3 @@ class TestErrors:
     def test_priors_of_a_joint_state(self):
         with pytest.raises(ValueError, match=r"priors .* joint"):
             ClassifierHead(FourierLayer(2, 8), 2, joint=True, priors=[0.5, 0.5])
-
-    def test_a_head_without_a_read_out(self):
-        network = HEADS["classes"](layer("phase"))
-        with pytest.raises(TypeError, match="Head has no read-out"):
-            Head(network.features, network.measurement)(normal(4, 3))

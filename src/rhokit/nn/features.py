@@ -276,7 +276,8 @@ class LandmarkLayer(FeatureLayer):
 
     Parameters
     ----------
-    landmarks : array-like of shape (m, d)
+    landmarks : array-like of shape (..., m, d)
+        Leading axes are models side by side, each with its own landmarks.
     gamma : float, default=1.0
         γ of the squared overlaps.
     normalize : bool, default=False
@@ -310,12 +311,13 @@ class LandmarkLayer(FeatureLayer):
         device: Any = None,
     ) -> None:
         super().__init__()
-        if isinstance(landmarks, Tensor):
-            landmarks = to_numpy(landmarks)
-        feature_map = LandmarkFeatures(
-            gamma=gamma, landmarks=landmarks, normalize=normalize
-        ).fit(np.asarray(landmarks, dtype=float))
-        self._set(feature_map, trainable, dtype, device)
+        array = to_numpy(landmarks) if isinstance(landmarks, Tensor) else landmarks
+        array = np.asarray(array, dtype=float)
+        maps = [
+            LandmarkFeatures(gamma=gamma, landmarks=each, normalize=normalize).fit(each)
+            for each in array.reshape(-1, *array.shape[-2:])
+        ]
+        self._set(maps, array.shape[:-2], trainable, dtype, device)
 
     @classmethod
     def from_map(
@@ -329,12 +331,13 @@ class LandmarkLayer(FeatureLayer):
         """The layer of a fitted map."""
         layer = cls.__new__(cls)
         nn.Module.__init__(layer)
-        layer._set(feature_map, trainable, dtype, device)
+        layer._set([feature_map], (), trainable, dtype, device)
         return layer
 
     def _set(
         self,
-        feature_map: LandmarkFeatures,
+        maps: list[LandmarkFeatures],
+        models: tuple[int, ...],
         trainable: bool,
         dtype: torch.dtype | None,
         device: Any,
@@ -343,18 +346,24 @@ class LandmarkLayer(FeatureLayer):
             "dtype": dtype or torch.get_default_dtype(),
             "device": device,
         }
-        assert feature_map.whitening_ is not None
-        self.gamma, self.normalize = float(feature_map.gamma), feature_map.normalize
-        self.by_product = feature_map.distances_by_product
-        self.n_components = feature_map.n_components_
-        self.n_features = feature_map.landmarks_.shape[1]
+        self.gamma, self.normalize = float(maps[0].gamma), maps[0].normalize
+        self.by_product = all(each.distances_by_product for each in maps)
+        self.n_components = max(each.n_components_ for each in maps)
+        self.n_features = maps[0].landmarks_.shape[1]
+
+        def stacked(values: list[np.ndarray]) -> Tensor:
+            array = np.stack(values)
+            return torch.tensor(array.reshape(*models, *array.shape[1:]), **options)
+
         # Near the origin a product of rows and landmarks loses the fewest digits.
-        centre = feature_map.landmarks_.mean(axis=0)
-        self.register_buffer("centre", torch.tensor(centre, **options))
-        self.register_buffer(
-            "whitening", torch.tensor(feature_map.whitening_, **options)
+        centres = [each.landmarks_.mean(axis=0, keepdims=True) for each in maps]
+        self.register_buffer("centre", stacked(centres))  # (..., 1, d)
+        # Where a model has fewer directions than another, its last states are zero.
+        whitenings = [_widened(each.whitening_, self.n_components) for each in maps]
+        self.register_buffer("whitening", stacked(whitenings))  # (..., m, D)
+        landmarks = stacked(
+            [each.landmarks_ - mid for each, mid in zip(maps, centres, strict=True)]
         )
-        landmarks = torch.tensor(feature_map.landmarks_ - centre, **options)
         self.landmarks = nn.Parameter(landmarks, requires_grad=trainable)
 
     def scaled(self, rows: Tensor) -> tuple[Tensor, Tensor | None]:
@@ -397,8 +406,14 @@ class LandmarkLayer(FeatureLayer):
 
     def extra_repr(self) -> str:
         """Shapes, for printing."""
-        m, d = self.landmarks.shape
+        m, d = self.landmarks.shape[-2:]
         return f"{m} landmarks, {d} columns, trainable={not self.frozen}"
+
+
+def _widened(whitening: np.ndarray | None, width: int) -> np.ndarray:
+    """A whitening (m, D) with columns of zeros up to a width."""
+    assert whitening is not None
+    return np.pad(whitening, ((0, 0), (0, width - whitening.shape[1])))
 
 
 def feature_layer(

@@ -5,6 +5,7 @@ network. ``forward`` is ``read`` of the features; training on frozen features co
 these once and calls ``read`` alone.
 """
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import torch
@@ -17,27 +18,47 @@ from rhokit.nn.features import FeatureLayer
 from rhokit.nn.measurement import Measurement
 
 
-class Head(nn.Module):
+class Head(nn.Module, ABC):
     """Common part of all heads.
 
     Parameters
     ----------
     features : FeatureLayer
-    measurement : Measurement
+    rank, n_outcomes, trace, models, random_state, dtype, device :
+        As for :class:`Measurement`; numbers are of the features' dtype without one.
     """
 
-    def __init__(self, features: FeatureLayer, measurement: Measurement) -> None:
+    def __init__(
+        self,
+        features: FeatureLayer,
+        rank: int,
+        n_outcomes: int = 1,
+        *,
+        dtype: torch.dtype | None = None,
+        **options: Any,
+    ) -> None:
         super().__init__()
         self.features = features
-        self.measurement = measurement
+        self.measurement = Measurement(
+            features.n_components,
+            rank,
+            n_outcomes,
+            dtype=dtype or features.state_dtype,
+            **options,
+        )
+
+    def _constant(self, numbers: Any) -> Tensor:
+        """Numbers beside the measurement: of its precision, on its device."""
+        factor = self.measurement.factor
+        return torch.as_tensor(numbers, dtype=factor.real.dtype, device=factor.device)
 
     def forward(self, rows: Tensor) -> Any:
         """The answer for rows (..., n, d)."""
         return self.read(*self.features.scaled(rows))
 
+    @abstractmethod
     def read(self, states: Tensor, log_scale: Tensor | None = None) -> Any:
         """The answer for states (..., n, D) scaled by ``exp(log_scale)``."""
-        raise TypeError(f"{type(self).__name__} has no read-out")
 
 
 class DensityHead(Head):
@@ -59,8 +80,9 @@ class DensityHead(Head):
     log_norm : float, optional
         Logarithm of what the density is divided by: ``log M_γ`` of the features'
         kernel without it.
-    models, random_state, dtype, device :
-        As for :class:`Measurement`.
+    **options :
+        ``models``, ``random_state``, ``dtype``, ``device``, as for
+        :class:`Measurement`.
 
     Examples
     --------
@@ -80,23 +102,11 @@ class DensityHead(Head):
         rank: int = 32,
         *,
         log_norm: float | None = None,
-        models: tuple[int, ...] = (),
-        random_state: Any = None,
-        dtype: torch.dtype | None = None,
-        device: Any = None,
+        **options: Any,
     ) -> None:
-        measurement = Measurement(
-            features.n_components,
-            rank,
-            models=models,
-            random_state=random_state,
-            dtype=dtype or features.state_dtype,
-            device=device,
-        )
-        super().__init__(features, measurement)
-        real = measurement.factor.real.dtype
+        super().__init__(features, rank, **options)
         norm = features.log_mass() if log_norm is None else log_norm
-        self.register_buffer("log_norm", torch.tensor(norm, dtype=real, device=device))
+        self.register_buffer("log_norm", self._constant(norm))
 
     def read(self, states: Tensor, log_scale: Tensor | None = None) -> Tensor:
         """Log-density of states (..., n, D), shape (..., n)."""
@@ -132,8 +142,9 @@ class ClassifierHead(Head):
         then part of it. Otherwise each class has a state of trace one.
     overlaps : array-like of shape (K, K), optional
         Squared overlaps of the labels' states, if they are not orthogonal.
-    models, random_state, dtype, device :
-        As for :class:`Measurement`.
+    **options :
+        ``models``, ``random_state``, ``dtype``, ``device``, as for
+        :class:`Measurement`.
 
     Examples
     --------
@@ -157,36 +168,18 @@ class ClassifierHead(Head):
         priors: Any = None,
         joint: bool = False,
         overlaps: Any = None,
-        models: tuple[int, ...] = (),
-        random_state: Any = None,
-        dtype: torch.dtype | None = None,
-        device: Any = None,
+        **options: Any,
     ) -> None:
         if joint and priors is not None:
             raise ValueError("priors are part of a joint state: give priors or joint")
-        measurement = Measurement(
-            features.n_components,
-            rank,
-            n_classes,
-            trace="joint" if joint else "each",
-            models=models,
-            random_state=random_state,
-            dtype=dtype or features.state_dtype,
-            device=device,
-        )
-        super().__init__(features, measurement)
-        options: dict[str, Any] = {
-            "dtype": measurement.factor.real.dtype,
-            "device": device,
-        }
-        if priors is None:
-            logs = torch.zeros(n_classes, **options)
-        else:
-            logs = safe_log(_checked_priors(priors, n_classes, options))
-        self.register_buffer("log_priors", logs)
-        if overlaps is not None:
-            overlaps = torch.as_tensor(overlaps, **options)
-        self.register_buffer("overlaps", overlaps)
+        trace = "joint" if joint else "each"
+        super().__init__(features, rank, n_classes, trace=trace, **options)
+        even = torch.ones(n_classes)
+        chosen = self._constant(even if priors is None else priors)
+        _check_priors(chosen, n_classes)
+        self.register_buffer("log_priors", safe_log(chosen))
+        blur = None if overlaps is None else self._constant(overlaps)
+        self.register_buffer("overlaps", blur)
 
     def read(self, states: Tensor, log_scale: Tensor | None = None) -> Tensor:
         """Log-probabilities of states (..., n, D), shape (..., n, K).
@@ -214,8 +207,9 @@ class RegressorHead(Head):
     rank : int, default=16
     bounds : tuple of float, default=(0.0, 1.0)
         The first and the last level.
-    models, random_state, dtype, device :
-        As for :class:`Measurement`.
+    **options :
+        ``models``, ``random_state``, ``dtype``, ``device``, as for
+        :class:`Measurement`.
 
     Examples
     --------
@@ -236,24 +230,11 @@ class RegressorHead(Head):
         rank: int = 16,
         *,
         bounds: tuple[float, float] = (0.0, 1.0),
-        models: tuple[int, ...] = (),
-        random_state: Any = None,
-        dtype: torch.dtype | None = None,
-        device: Any = None,
+        **options: Any,
     ) -> None:
-        measurement = Measurement(
-            features.n_components,
-            rank,
-            n_levels,
-            models=models,
-            random_state=random_state,
-            dtype=dtype or features.state_dtype,
-            device=device,
-        )
-        super().__init__(features, measurement)
-        real = measurement.factor.real.dtype
-        levels = torch.linspace(*bounds, n_levels, dtype=real, device=device)
-        self.register_buffer("levels", levels)
+        super().__init__(features, rank, n_levels, **options)
+        levels = torch.linspace(*bounds, n_levels, dtype=torch.float64)
+        self.register_buffer("levels", self._constant(levels))
 
     def distribution(self, rows: Tensor) -> Tensor:
         """Probability of every level, shape (..., n, m)."""
@@ -273,11 +254,9 @@ class RegressorHead(Head):
         return chances
 
 
-def _checked_priors(priors: Any, n_classes: int, options: dict[str, Any]) -> Tensor:
-    values = torch.as_tensor(priors, **options)
-    if values.shape != (n_classes,) or bool((values < 0).any()):
+def _check_priors(priors: Tensor, n_classes: int) -> None:
+    if priors.shape != (n_classes,) or bool((priors < 0).any()):
         raise ValueError(
             f"priors must be {n_classes} non-negative numbers, one per class, got "
-            f"{priors!r}"
+            f"{priors.tolist()}"
         )
-    return values
