@@ -26,10 +26,10 @@ LEAST_ACCURACY = {"mnist": 0.952, "letters": 0.944}
 _SEEDS = 3
 # Choices are made on this share of the training rows, from at most so many others.
 _JUDGES = 0.15
-_MOST_TUNING_ROWS = 10_000
+_MOST_TUNING_ROWS = 4_000
 # γ over the median rule, the SVM's C, and the smoothing of labels.
 _WIDTHS = (1.0, 2.0, 4.0, 8.0)
-_PENALTIES = (0.25, 1.0, 4.0, 16.0, 64.0, 256.0, 1024.0)
+_PENALTIES = (1.0, 4.0, 16.0, 64.0, 256.0, 1024.0)
 _FIRST_PENALTY = 16.0
 _SMOOTHINGS = (0.0, 0.1, 0.3)
 # Values of the columns of a set, where they are not in [0, 1].
@@ -99,16 +99,16 @@ def fourier_classes(name, split, n_components=FEATURES, n_seeds=_SEEDS, seed=0):
         details={"fit_seconds": svm_seconds, **vars(rivals)},
     )
     least = max(svm, LEAST_ACCURACY.get(name, 0.0))
-    for trained in (False, True):
+    for trained, chosen in ((False, seeds), (True, seeds[:1])):
         found = [
             judged(fourier_model(ours, n_components, each, trained), split, name)
-            for each in seeds
+            for each in chosen
         ]
         values = [value for value, _ in found]
         kind = "trained" if trained else "as drawn"
         yield Result(
             f"{name}, {n_components:,} Fourier features {kind}: DMKDClassifierSGD",
-            f"accuracy, mean of {n_seeds} seeds",
+            f"accuracy, mean of {len(chosen)} seed(s)",
             float(np.mean(values)),
             None if trained else Goal(at_least=least),
             seed=seed,

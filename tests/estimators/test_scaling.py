@@ -93,3 +93,9 @@ def test_one_width_for_all_columns():
     scaling = Scaling.from_rows("common", rows, weights)
     copies = Scaling.from_rows("common", rows.repeat(np.arange(50), axis=0))
     assert_allclose(scaling.matrix, copies.matrix)
+
+
+def test_groups_without_an_inside_are_scaled_as_if_there_were_none():
+    rows = np.random.default_rng(0).normal(size=(3, 2))
+    within = Scaling.from_rows("within", rows, None, np.arange(3))
+    assert_allclose(within.apply(rows), Scaling.from_rows("std", rows).apply(rows))

@@ -73,7 +73,9 @@ class Scaling:
                 inside[own] = scaled[own] - centre
         covariance = (inside * mass[:, None]).T @ inside / mass.sum()
         values, vectors = np.linalg.eigh(covariance)
-        ridge = _WITHIN_RIDGE * max(values.mean(), np.finfo(float).tiny)
+        if not values.mean() > 10 * np.finfo(float).eps:
+            return plain  # groups of one row each, or of equal rows, have no inside
+        ridge = _WITHIN_RIDGE * values.mean()
         widths = np.sqrt(np.clip(values, 0, None) + ridge)
         return cls(plain.centre, plain.matrix[:, None] * vectors / widths)
 

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from rhokit.core import log_measured, log_posterior
 from rhokit.core.arrays import safe_log
 from rhokit.core.distributions import mean_and_variance
+from rhokit.estimators.classifier import LEAST_CHANCE
 from rhokit.nn.features import FeatureLayer
 from rhokit.nn.measurement import Measurement
 
@@ -189,7 +190,9 @@ class ClassifierHead(Head):
         measured = self.measurement(states)
         if self.overlaps is not None:
             measured = measured @ self.overlaps
-        chances: Tensor = log_posterior(log_measured(measured), self.log_priors)
+        # The same least chance as in predictions: none is zero, and no loss infinite.
+        logs = log_measured(measured)
+        chances: Tensor = log_posterior(logs, self.log_priors, LEAST_CHANCE)
         return chances
 
 

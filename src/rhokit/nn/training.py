@@ -219,6 +219,10 @@ class _Run:
             for name, weight in module.named_parameters()
             if weight.requires_grad
         }
+        if not self.trained:
+            raise ValueError(
+                "nothing to train: no weight of the module needs gradients"
+            )
         real = not any(weight.is_complex() for weight in self.trained.values())
         self.optimizer = torch.optim.AdamW(
             self.trained.values(),
@@ -242,7 +246,7 @@ class _Run:
 
     def goes_on(self) -> bool:
         """Whether another epoch is worth it."""
-        if self.epochs_done >= self.recipe.max_epochs or not self.trained:
+        if self.epochs_done >= self.recipe.max_epochs:
             return False
         return not bool((self.broken | self._tired()).all())
 
@@ -327,7 +331,11 @@ class _Run:
 
     def _say_what_went_wrong(self, harmed: Tensor) -> None:
         rate = f"learning_rate={self.recipe.learning_rate}"
-        if bool(self.broken.any()):
+        if not self.epochs_done:
+            _warn(
+                "the loss is infinite or NaN before the first step: nothing is trained"
+            )
+        elif bool(self.broken.any()):
             _warn(
                 f"the loss became infinite or NaN within {self.epochs_done} epochs: "
                 f"{rate} is too large for these data; the last good model is kept"
