@@ -779,3 +779,14 @@ class TestGoingWrong:
         told = answers(model, rows)
         assert not np.isnan(told).any()
         assert np.isfinite(model.history_["loss"]).all()
+
+
+@every_model
+@pytest.mark.filterwarnings("ignore::rhokit.nn.TrainingWarning")
+def test_states_that_do_not_fit_in_memory_are_computed_anew(cls, monkeypatch):
+    """Also where those of the validation rows alone would fit."""
+    settings = {"gamma": 0.5, "early_stopping": True, "validation_fraction": 0.2}
+    known = make(cls, **settings).fit(X, target_of(cls))
+    monkeypatch.setattr("rhokit.nn.gradient._MOST_CACHED_BYTES", 60 * 32 * 8)
+    model = make(cls, **settings).fit(X, target_of(cls))
+    assert_allclose(answers(model), answers(known), rtol=1e-6, atol=1e-8)

@@ -327,12 +327,7 @@ class GradientEstimator(BaseEstimator, ABC):
         features = feature_layer(
             feature_map, trainable=self.train_features, dtype=dtype, device=self.device
         )
-        complex_dtype = torch.from_numpy(np.empty(0, feature_map.column_dtype_)).dtype
-        options = {
-            "dtype": complex_dtype,
-            "device": self.device,
-            "random_state": model._draw_seed(),
-        }
+        options = {"device": self.device, "random_state": model._draw_seed()}
         return self._make_module(model, features, rank, weight, options)
 
     def _head_of(self, model, rank, truncation=None):
@@ -372,9 +367,11 @@ class GradientEstimator(BaseEstimator, ABC):
         fresh = self.init == "random" and not self._goes_on()
         seed = model._draw_seed()
         training = coordinates.precondition(head, seed, at_random=fresh)
-        rows = self._tensors(model, training, checked)
-        judges = None if held_out is None else self._tensors(model, training, held_out)
-        cached = len(rows.inputs) == 2
+        cached = self._fits_in_memory(training, len(checked[0]))
+        rows, judges = (
+            None if part is None else self._tensors(model, training, part, cached)
+            for part in (checked, held_out)
+        )
         recipe = Recipe(
             learning_rate=self.learning_rate,
             max_epochs=self._epochs(len(rows)),
@@ -425,13 +422,17 @@ class GradientEstimator(BaseEstimator, ABC):
             weights = torch.as_tensor(weights[some] / weights[some].mean())
         return Coordinates(states, weights, total_weight(checked))
 
-    def _tensors(self, model, head, checked):
-        """What the head is trained on: rows, or states where these stay the same."""
+    def _fits_in_memory(self, head, n_rows):
+        """Whether states can be computed once for all epochs."""
+        size = head.measurement.factor.element_size() * head.features.n_components
+        return head.features.frozen and n_rows * size <= _MOST_CACHED_BYTES
+
+    def _tensors(self, model, head, checked, cached):
+        """What the head is trained on: states if they are cached, else rows."""
         rows, weights, target = checked
         device = head.measurement.factor.device
         inputs = (self._scaled_rows(model, head, rows),)
-        size = inputs[0].element_size() * head.features.n_components * len(rows)
-        if head.features.frozen and size <= _MOST_CACHED_BYTES:
+        if cached:
             inputs = self._states(head, inputs[0])
         targets = self._targets(model, target)
         if targets is not None:
