@@ -10,7 +10,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from torch import nn
 
 from rhokit.core.losses import mean_over_rows
-from rhokit.nn import Recipe, Rows, TrainingWarning, train
+from rhokit.nn import (
+    ClassifierHead,
+    FourierLayer,
+    Recipe,
+    Rows,
+    TrainingWarning,
+    train,
+)
 
 
 class Lines(nn.Module):
@@ -453,3 +460,25 @@ class TestGoingWrong:
         history = train(module, squares, data(), Recipe(0.05, 1), validation=judges)
         expected = (module(judges.inputs[0]) - judges.target).pow(2).mean().item()
         assert_allclose(history["validation_loss"], [expected], rtol=1e-10)
+
+
+def test_weight_decay_leaves_feature_layers_alone():
+    """Frequencies that fade would be another kernel; a factor's size means nothing."""
+    features = FourierLayer(2, 8, trainable=True, random_state=0)
+    head = ClassifierHead(features, 2, 2, random_state=0)
+    rows = Rows((torch.zeros(20, 2),), torch.zeros(20, dtype=torch.int64))
+    starts, ends = [], []
+
+    def keep(epoch):
+        found = features.frequencies, head.measurement.factor
+        (ends if epoch else starts).append([each.detach().clone() for each in found])
+
+    def nothing(output, target, weight):
+        return 0 * output.mean()
+
+    recipe = Recipe(0.1, 1, weight_decay=1.0)
+    with pytest.warns(TrainingWarning, match="raised the loss"):
+        train(head, nothing, rows, recipe, on_epoch=keep)
+    (frequencies, factor), (moved, faded) = starts[0], ends[0]
+    assert_array_equal(moved, frequencies)
+    assert (faded.abs() < 0.995 * factor.abs()).all()

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from rhokit.nn.checkpoints import fingerprint, read_checkpoint, write_checkpoint
+from rhokit.nn.features import FeatureLayer
 from rhokit.progress import ProgressBar
 
 SCHEDULES = ("cycle", "constant")
@@ -91,6 +92,7 @@ class Recipe:
     max_epochs : int
     batch_size : int
     weight_decay : float
+        Not of feature layers: their weights are places, not sizes.
     schedule : {"cycle", "constant"}
         Whether the learning rate falls to zero in the end; both rise at first.
     patience : int, optional
@@ -225,9 +227,8 @@ class _Run:
             )
         real = not any(weight.is_complex() for weight in self.trained.values())
         self.optimizer = torch.optim.AdamW(
-            self.trained.values(),
+            _groups(module, self.trained, recipe.weight_decay),
             lr=recipe.learning_rate,
-            weight_decay=recipe.weight_decay,
             fused=real,
         )
         self.steps_per_epoch = -(-len(rows) // recipe.batch_size)
@@ -405,6 +406,21 @@ class _Run:
             if entries and name != "learning_rate":
                 note += f", {name.replace('_', ' ')} {np.mean(entries[-1]):.4g}"
         return note
+
+
+def _groups(
+    module: nn.Module, trained: dict[str, Tensor], weight_decay: float
+) -> list[dict[str, Any]]:
+    """What fades and what does not: frequencies and landmarks are places, not sizes."""
+    layers = [each for each in module.modules() if isinstance(each, FeatureLayer)]
+    places = {id(weight) for each in layers for weight in each.parameters()}
+    still = [weight for weight in trained.values() if id(weight) in places]
+    fading = [weight for weight in trained.values() if id(weight) not in places]
+    return [
+        {"params": weights, "weight_decay": decay}
+        for weights, decay in ((fading, weight_decay), (still, 0.0))
+        if weights
+    ]
 
 
 def _plain(values: Any) -> Any:
