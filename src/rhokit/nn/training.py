@@ -6,7 +6,7 @@ axes, each model keeps its own best epoch, and none touches another.
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -409,7 +409,7 @@ class _Run:
 
 
 def _groups(
-    module: nn.Module, trained: dict[str, Tensor], weight_decay: float
+    module: nn.Module, trained: Mapping[str, Tensor], weight_decay: float
 ) -> list[dict[str, Any]]:
     """What fades and what does not: frequencies and landmarks are places, not sizes."""
     layers = [each for each in module.modules() if isinstance(each, FeatureLayer)]
