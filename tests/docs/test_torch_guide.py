@@ -6,10 +6,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch")
-
 GUIDE = Path(__file__).parents[2] / "docs" / "torch.md"
-NEEDED = {"Under skorch": "skorch", "Under Lightning": "lightning"}
 
 
 def sections():
@@ -28,8 +25,6 @@ def sections():
 @pytest.mark.filterwarnings("ignore:The 'train_dataloader' does not have many workers")
 @pytest.mark.parametrize(("text", "line", "title"), list(sections()))
 def test_a_section_runs(text, line, title):
-    if title in NEEDED:
-        pytest.importorskip(NEEDED[title])
     example = doctest.DocTestParser().get_doctest(text, {}, title, str(GUIDE), line)
     report = []
     failed, tried = doctest.DocTestRunner().run(example, out=report.append)
