@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from copy import copy
 from functools import wraps
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ __all__ = [
     "all_or_nothing",
     "check_parameters",
     "check_rows",
+    "check_share",
     "check_weights",
     "generator",
 ]
@@ -127,6 +129,14 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None
     if not weights.any():
         raise ValueError("sample_weight is zero for every row: nothing to learn from")
     return weights
+
+
+def check_share(name: str, value: Any) -> None:
+    """Refuse what is neither None nor a number in (0, 1]."""
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value <= 1:
+        raise ValueError(f"{name} must be a number in (0, 1], or None, got {value!r}")
 
 
 def generator(random_state: Any) -> np.random.Generator:

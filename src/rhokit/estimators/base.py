@@ -31,6 +31,7 @@ from rhokit.validation import (
     all_or_nothing,
     check_parameters,
     check_rows,
+    check_share,
     check_weights,
     generator,
 )
@@ -92,7 +93,7 @@ class StateEstimator(BaseEstimator, ABC):
         self._start(X, y, sample_weight, bounded=True, add=True)
 
     @all_or_nothing
-    def partial_fit(self, X, y=None, sample_weight=None):
+    def partial_fit(self, X, y=None, sample_weight=None, *, decay=None):
         """Add a batch of rows.
 
         The first batch chooses scaling, γ and map as :meth:`prepare` does; later
@@ -103,12 +104,15 @@ class StateEstimator(BaseEstimator, ABC):
         X : array-like of shape (n, d)
         y : ignored
         sample_weight : array-like of shape (n,), optional
+        decay : float in (0, 1], optional
+            Let all rows seen before count so many times as much as they did: the
+            past fades by this factor with every batch.
 
         Returns
         -------
         self
         """
-        self._add_batch(X, y, sample_weight)
+        self._add_batch(X, y, sample_weight, decay)
 
     @all_or_nothing
     def prepare(self, X, y=None, sample_weight=None):
@@ -160,6 +164,27 @@ class StateEstimator(BaseEstimator, ABC):
                 self._take_up(other)
 
     @all_or_nothing
+    def unmerge(self, *others):
+        """Take out what other models have seen, as if :meth:`merge` had never been.
+
+        For sliding windows: keep a model per day, merge today's, unmerge the oldest.
+
+        Parameters
+        ----------
+        *others : estimators of the same class
+            That share scaling, γ and map, and whose rows this model holds.
+
+        Returns
+        -------
+        self
+        """
+        self._require_rows()
+        for other in others:
+            self._check_mergeable(other)
+            if other.state_ is not None:
+                self._give_back(other)
+
+    @all_or_nothing
     def unlearn(self, X, y=None, sample_weight=None):
         """Forget rows: the model becomes what it would be had it never seen them.
 
@@ -205,10 +230,14 @@ class StateEstimator(BaseEstimator, ABC):
         if add:
             self._add(rows, weights, target)
 
-    def _add_batch(self, X, y, sample_weight):
+    def _add_batch(self, X, y, sample_weight, decay):
         """Add rows; the first ones also decide how."""
+        check_share("decay", decay)
         if self._is_prepared():
-            self._add(*self._check(X, y, sample_weight, reset=False))
+            checked = self._check(X, y, sample_weight, reset=False)
+            if decay is not None and self.state_ is not None:
+                self._fade(decay)
+            self._add(*checked)
         else:
             self._start(X, y, sample_weight, bounded=False, add=True)
 
@@ -270,9 +299,17 @@ class StateEstimator(BaseEstimator, ABC):
         """Take checked rows out of the state."""
         self._set_state(self.state_ - self._sum(rows, weights, target))
 
+    def _fade(self, decay):
+        """Let what was seen count less."""
+        self._set_state(self.state_.scale(decay))
+
     def _take_up(self, other):
         """Add what another model has seen."""
         self._set_state(other.state_ + (self.state_ or 0))
+
+    def _give_back(self, other):
+        """Take out what another model has seen."""
+        self._set_state(self.state_ - other.state_)
 
     def _refuse_outsiders(self, rows, weights):
         if not self.feature_map_.has_outsiders:

@@ -34,7 +34,7 @@ class ClassEstimator(ClassifierMixin, OutcomeEstimator):
     _landmarks_by_group = True
 
     @all_or_nothing
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
+    def partial_fit(self, X, y, classes=None, sample_weight=None, *, decay=None):
         """Add a batch of rows.
 
         The first batch chooses scaling, γ and map as :meth:`prepare` does; later
@@ -48,14 +48,16 @@ class ClassEstimator(ClassifierMixin, OutcomeEstimator):
         classes : array-like, optional
             All labels that may come, so that they have a place from the start.
         sample_weight : array-like of shape (n,), optional
+        decay : float in (0, 1], optional
+            Let all rows seen before count so many times as much as they did.
 
         Returns
         -------
         self
         """
-        self._announced = None if classes is None else unique_labels(classes)
-        self._add_batch(X, y, sample_weight)
-        del self._announced
+        self._foreseen = classes
+        self._add_batch(X, y, sample_weight, decay)
+        del self._foreseen
 
     def predict(self, X):
         """The label with the largest probability for each row, shape (n,)."""
@@ -93,8 +95,8 @@ class ClassEstimator(ClassifierMixin, OutcomeEstimator):
         assert_all_finite(labels, input_name="y")
         check_consistent_length(rows, labels)
         check_classification_targets(labels)
-        announced = getattr(self, "_announced", None)
-        known = [unique_labels(labels)] if announced is None else [announced, labels]
+        foreseen = getattr(self, "_foreseen", None)
+        known = [labels] if foreseen is None else [column_or_1d(foreseen), labels]
         if not reset:
             known.append(self.classes_)
         self._set_classes(unique_labels(*known))
@@ -122,12 +124,25 @@ class ClassEstimator(ClassifierMixin, OutcomeEstimator):
         return np.array([zlib.crc32(repr(label).encode()) for label in labels])[target]
 
     def _take_up(self, other):
+        super()._take_up(self._align(other))
+
+    def _give_back(self, other):
+        super()._give_back(self._align(other))
+
+    def _align(self, other):
+        """The other model, once both know all labels of either."""
         self._set_classes(unique_labels(self.classes_, other.classes_))
         aligned = copy(other)
         aligned._set_classes(self.classes_)
-        super()._take_up(aligned)
+        return aligned
 
     # ---- what is summed and measured -----------------------------------------------
+
+    def _essential_targets(self, y):
+        return unique_labels(y)
+
+    def _sample_roots(self, sample):
+        return onehot_states(sample.target, len(self.classes_))
 
     def _task(self, target, weights):
         return Classes(len(self.classes_))
@@ -310,8 +325,8 @@ class DMKDClassifier(ClassEstimator):
                 "The 'reject' parameter was set after the model had seen its rows: "
                 "set it before fit, or set min_log_density"
             )
-        roots = onehot_states(sample.target, len(self.classes_))
-        logs = self._log_left_out(sample.rows, roots, sample.weight)
+        roots = self._sample_roots(sample)
+        logs = self._log_left_out(sample, roots)
         # The classes' weights without the row, in its density and in the priors.
         weight = self.state_.weight
         rest = remaining_weight(weight, roots**2 * sample.weight[:, None])

@@ -206,7 +206,9 @@ class QMClassifier(ClassEstimator):
 
     def _joint_factor(self):
         """The truncated factor over the map's columns, shape (r, m, D_Y)."""
-        sums = self.density_matrix_.total / self.state_.weight.sum()
+        state = self.density_matrix_
+        shares = self.state_.weight / self.state_.weight.sum()
+        sums = state.normalized() * shares[:, None, None]
         whitening = self._measured_map().whitening_
         with small_algebra(len(sums[0])):
             factor = joint_factor(sums, self.output_states_, self._joint_rank())

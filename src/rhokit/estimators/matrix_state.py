@@ -1,12 +1,15 @@
 """States that are density matrices: how they are summed up and measured."""
 
+from copy import copy
 from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
+from scipy.linalg import qr, solve_triangular
 
 from rhokit.core import DensityMatrix, LowRankDensityMatrix
-from rhokit.core.spectrum import eigen_factor
+from rhokit.core.density_matrix import pad_and_stack
+from rhokit.core.spectrum import choose_rank, eigen_factor
 from rhokit.estimators.base import StateEstimator
 from rhokit.fast import Measurement, OutcomeSums, small_algebra, thin_factor
 from rhokit.validation import Interval, RealNotInt, StrOptions
@@ -32,6 +35,36 @@ class MatrixState(StateEstimator):
         if whitening is None:
             return self.state_
         return self.state_.change_basis(whitening.astype(np.float64))
+
+    def compact(self):
+        """A copy that only predicts, with a factor of the model's rank for its sums.
+
+        It is smaller, by as much as ``rank`` is below the dimension, and learns no
+        more: it cannot add, merge or forget rows.
+        """
+        self._require_rows()
+        other = copy(self)
+        if isinstance(self.state_, DensityMatrix):
+            other._set_factor(self._truncated_factor(), self.state_.weight)
+        return other
+
+    def _truncated_factor(self):
+        """Factors of the outcomes over the map's states, shape (K, r, D)."""
+        state, rank = self.density_matrix_, self._rank()
+        with small_algebra(state.dim):
+            return pad_and_stack([
+                thin_factor(rho) if rank is None else eigen_factor(rho, rank)
+                for rho in state.normalized()
+            ])
+
+    def _set_factor(self, factor, weight):
+        """Hold factors (K, r, D) over the map's states instead of sums."""
+        whitening = self.feature_map_.whitening_
+        if whitening is not None:
+            # A state is over columns, of which the whitening makes the map's states.
+            q, r = qr(whitening.astype(np.float64), mode="economic")
+            factor = factor @ solve_triangular(r, q.T)
+        self._set_state(LowRankDensityMatrix(factor, weight))
 
     def _sum_outcomes(self, rows, weights, roots_of=None, order=None, n_outcomes=1):
         """Sum rows up per outcome.
@@ -64,12 +97,28 @@ class MatrixState(StateEstimator):
         masses = self._for_blocks(rows, use, row_scale=scale, order=order)
         return DensityMatrix(sums.total(), np.sum(masses, axis=0))
 
+    def _fade(self, decay):
+        self._refuse_trained()
+        super()._fade(decay)
+
+    def _take_up(self, other):
+        self._refuse_trained()
+        other._refuse_trained()
+        super()._take_up(other)
+
+    def _give_back(self, other):
+        self._refuse_trained()
+        other._refuse_trained()
+        super()._give_back(other)
+
     def _refuse_trained(self):
-        """A factor that was trained has no sums that rows could be added to."""
+        """A factor has no sums that rows could be added to."""
         if isinstance(getattr(self, "state_", None), LowRankDensityMatrix):
             raise TypeError(
-                f"this {type(self).__name__} holds a trained factor, which takes up no "
-                "rows: to_estimator() of the model that trained it gives one that does"
+                f"this {type(self).__name__} holds only a factor, which takes up no "
+                "rows. If it was trained, to_estimator() of the model that trained it "
+                'gives one that does; if it was saved with state="factor", save it '
+                'with state="exact"'
             )
 
     def _measure_outcomes(self, rank):
@@ -96,7 +145,7 @@ class MatrixState(StateEstimator):
         if whitening is not None:
             whitening = whitening.astype(np.float64)
             state = state.change_basis(whitening)
-        if rank is None and isinstance(state, LowRankDensityMatrix):
+        if isinstance(state, LowRankDensityMatrix) and not _truncates(rank, state):
             factor = state.factor[0]
         else:
             rho = state.normalized()[0]
@@ -105,3 +154,10 @@ class MatrixState(StateEstimator):
             lengths = np.linalg.norm(factor, axis=1, keepdims=True)
             factor = factor / np.where(lengths > 0, lengths, 1)
         return factor if whitening is None else factor @ whitening.T
+
+
+def _truncates(rank, state):
+    """Whether a rank asks for less than a factor of one outcome has."""
+    if rank is None or rank == "elbow":
+        return rank == "elbow"
+    return choose_rank(np.ones(state.dim), rank) < state.rank

@@ -1,5 +1,7 @@
 """The paper's linear variant: a mean of features instead of a matrix."""
 
+from copy import copy
+
 import numpy as np
 
 from rhokit.core import FeatureMean
@@ -62,6 +64,11 @@ class MeanEmbeddingKDE(DensityEstimator):
         self.batch_size = batch_size
         self.dtype = dtype
         self.random_state = random_state
+
+    def compact(self):
+        """A copy: a mean of features is as small as it gets."""
+        self._require_rows()
+        return copy(self)
 
     def density(self, X):
         """Density at each row, in the user's units; may be slightly negative."""

@@ -8,14 +8,14 @@ import numpy as np
 from rhokit.core import LowRankDensityMatrix, log_measured
 from rhokit.core.density_matrix import inverse_weight
 from rhokit.estimators.matrix_state import MatrixState
-from rhokit.estimators.row_sample import RowSample
+from rhokit.estimators.row_sample import MeasuredSample, RowSample
 from rhokit.estimators.scaling import GROUP_RULES, RULES
 from rhokit.estimators.supervised_choice import (
     LeaveOneOut,
     SupervisedChoice,
     choose_rank_by_score,
 )
-from rhokit.validation import StrOptions
+from rhokit.validation import StrOptions, all_or_nothing
 
 # Of more columns, the covariance inside groups costs more than it may bring.
 _MOST_WITHIN_COLUMNS = 1024
@@ -52,6 +52,14 @@ class OutcomeEstimator(MatrixState):
     def _groups(self, target, weights):
         """Which rows belong together, shape (n,)."""
 
+    @abstractmethod
+    def _sample_roots(self, sample):
+        """Square roots of the outcome weights of sampled rows, shape (n, K)."""
+
+    @abstractmethod
+    def _essential_targets(self, y):
+        """The few of many targets that :meth:`prepare` must know of."""
+
     def _plan_readout(self, loo, sample):
         """Hook: choose what turns measured values into predictions.
 
@@ -71,6 +79,30 @@ class OutcomeEstimator(MatrixState):
         return False
 
     # ---- learning ----------------------------------------------------------------
+
+    @all_or_nothing
+    def prepare(self, X, y, sample_weight=None, *, targets=None):
+        """Choose scaling, γ and map from a sample, without adding its rows.
+
+        For streams and for work on several machines: prepare once, send the model
+        to every worker, ``partial_fit`` there, and :meth:`merge` the results.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        y : array-like of shape (n,) or (n, t)
+        sample_weight : array-like of shape (n,), optional
+        targets : array-like, optional
+            Targets that will come and that the sample may lack: all labels, or the
+            lowest and the highest value.
+
+        Returns
+        -------
+        self
+        """
+        self._foreseen = targets
+        self._start(X, y, sample_weight, bounded=False, add=False)
+        del self._foreseen
 
     def _require_target(self, y):
         if y is None:
@@ -147,6 +179,16 @@ class OutcomeEstimator(MatrixState):
         mine = self.sample_
         self.sample_ = other.sample_ if mine is None else mine + other.sample_
 
+    def _fade(self, decay):
+        super()._fade(decay)
+        if self.sample_ is not None:
+            self.sample_ = self.sample_.scale(decay)
+
+    def _give_back(self, other):
+        super()._give_back(other)
+        if self.sample_ is not None and other.sample_ is not None:
+            self.sample_ -= other.sample_
+
     def _subtract(self, rows, weights, target):
         super()._subtract(rows, weights, target)
         if self.sample_ is not None:
@@ -163,6 +205,14 @@ class OutcomeEstimator(MatrixState):
         super()._set_state(state)
         if state is None:
             self.sample_ = None
+
+    def compact(self):
+        """A copy that only predicts: see :meth:`DMKDE.compact`."""
+        other, sample = super().compact(), self.sample_
+        if isinstance(sample, RowSample):
+            logs = self._log_left_out(sample, self._sample_roots(sample))
+            other.sample_ = MeasuredSample(sample.target, sample.weight, logs)
+        return other
 
     # ---- measuring ---------------------------------------------------------------
 
@@ -183,8 +233,8 @@ class OutcomeEstimator(MatrixState):
             )
         return self.rank_
 
-    def _log_left_out(self, rows, roots, weights):
-        """Logarithms measured by rows of the state, each with itself left out, (n, K).
+    def _log_left_out(self, sample, roots):
+        """Logarithms measured by sampled rows, each left out of the state, (n, K).
 
         What rows measure of themselves is known in closed form: the squared overlap
         with their own state, or with what the rank keeps of it. The sums lack that;
@@ -192,11 +242,13 @@ class OutcomeEstimator(MatrixState):
 
         Parameters
         ----------
-        rows : array of shape (n, d)
+        sample : RowSample or MeasuredSample
         roots : array of shape (n, K)
             Square roots of the rows' outcome weights.
-        weights : array of shape (n,)
         """
+        if isinstance(sample, MeasuredSample):
+            return sample.logs.copy()
+        rows, weights = sample.rows, sample.weight
         if isinstance(self.state_, LowRankDensityMatrix):
             return self._log_measured(rows)  # a trained state's sample was held out
         measure, keeps = self._measurement(), self._kept_measurement()

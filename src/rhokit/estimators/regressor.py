@@ -224,7 +224,7 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
         if reset:
             self._one_target = flat
             seen = target if weights is None else target[weights > 0]
-            self._low, self._high = self._range(seen)
+            self._low, self._high = self._range(self._with_foreseen(seen))
         elif target.shape[1] != len(self._low):
             raise ValueError(
                 f"y must have {len(self._low)} targets, as before, got "
@@ -232,6 +232,18 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
             )
         self._refuse_outside(target, weights)
         return target
+
+    def _with_foreseen(self, target):
+        """Targets (n, t) and those that were announced."""
+        foreseen = getattr(self, "_foreseen", None)
+        if foreseen is None:
+            return target
+        return np.concatenate(
+            [target, np.asarray(foreseen, dtype=float).reshape(-1, target.shape[1])]
+        )
+
+    def _essential_targets(self, y):
+        return np.stack([np.min(y, axis=0), np.max(y, axis=0)])
 
     def _range(self, target):
         if self.bounds is None:
@@ -345,9 +357,9 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
         roots = self.output_maps_[column].states(target[:, column : column + 1])
         return np.where(roots > _LEAST_ROOT, roots, 0)
 
-    def _outcomes(self, target):
-        columns = range(target.shape[1])
-        return np.concatenate([self._roots(target, c) for c in columns], axis=1)
+    def _sample_roots(self, sample):
+        columns = range(sample.target.shape[1])
+        return np.concatenate([self._roots(sample.target, c) for c in columns], axis=1)
 
     def _drawn(self):
         bounds = self._low.tolist(), self._high.tolist()
@@ -438,13 +450,13 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
                 "The 'calibration' parameter was set after the model had seen its "
                 "rows: set it before fit"
             )
-        if not len(sample.rows):
+        if not len(sample.weight):
             raise ValueError(
                 "calibration: all rows that were kept for it have been unlearned; set "
                 "calibration=None, or add rows"
             )
-        roots = self._outcomes(sample.target)
-        return self._read_out(self._log_left_out(sample.rows, roots, sample.weight))
+        roots = self._sample_roots(sample)
+        return self._read_out(self._log_left_out(sample, roots))
 
     def _needs_sample(self):
         return self.calibration is not None

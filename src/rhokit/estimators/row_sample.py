@@ -64,6 +64,10 @@ class RowSample:
         weight[place[same]] -= other.weight[same]
         return self._with_weight(weight)._keep(weight > 1e-9 * self.weight)
 
+    def scale(self, factor):
+        """The same rows, each counting ``factor`` times as much."""
+        return self._with_weight(self.weight * factor)
+
     def holds(self, rows, names):
         """Which of rows (n, d) with these names (n, ...) are in the sample."""
         return np.isin(row_keys(rows, names), self.keys)
@@ -87,3 +91,20 @@ class RowSample:
 
     def _keep(self, which):
         return RowSample(self.size, *(value[which] for value in self._values()))
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredSample:
+    """What is left of a sample in a model that only predicts: no rows, but answers.
+
+    Parameters
+    ----------
+    target : array of shape (n, ...)
+    weight : array of shape (n,)
+    logs : array of shape (n, K)
+        What each row measured when it was left out of the state.
+    """
+
+    target: np.ndarray
+    weight: np.ndarray
+    logs: np.ndarray

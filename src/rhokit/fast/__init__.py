@@ -1,6 +1,12 @@
 """The hot loops for NumPy arrays; each has its slow twin in :mod:`rhokit.core`."""
 
-from rhokit.fast.blocks import blas_threads, block_rows, map_blocks, small_algebra
+from rhokit.fast.blocks import (
+    blas_threads,
+    block_rows,
+    map_blocks,
+    one_worker,
+    small_algebra,
+)
 from rhokit.fast.columns import cosine_columns, gaussian_columns
 from rhokit.fast.gram import GramSum, OutcomeSums
 from rhokit.fast.hadamard import HadamardFrequencies
@@ -18,6 +24,7 @@ __all__ = [
     "gaussian_columns",
     "joint_factor",
     "map_blocks",
+    "one_worker",
     "small_algebra",
     "thin_factor",
 ]

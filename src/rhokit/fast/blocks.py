@@ -8,10 +8,11 @@ in parallel too.
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from typing import TypeVar
 
+from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
 Result = TypeVar("Result")
@@ -37,9 +38,20 @@ def blas_threads() -> int:
     """How many threads BLAS may use now, which is how many workers we start.
 
     So ``threadpool_limits``, ``OMP_NUM_THREADS`` and the likes govern rhokit as they
-    govern NumPy, and nothing is oversubscribed inside joblib or Dask.
+    govern NumPy, also in the processes of joblib and of a Dask cluster, which set
+    them. In a thread that shares the cores with others of its kind it is one: see
+    :func:`one_worker`.
     """
+    if getattr(_THREAD, "alone", False) or _in_joblib_thread():
+        return 1
     return _LIMIT.threads_wanted()
+
+
+def _in_joblib_thread() -> bool:
+    """Whether joblib runs this next to other threads, which already fill the cores."""
+    if threading.current_thread() is threading.main_thread():
+        return False
+    return bool(getattr(get_active_backend()[0], "nesting_level", 0))
 
 
 class _SharedLimit:
@@ -75,12 +87,28 @@ class _SharedLimit:
                 self._wanted = None
 
 
+@contextmanager
+def one_worker() -> Iterator[None]:
+    """Work in this thread alone, BLAS included: others fill the other cores.
+
+    For tasks that a scheduler runs side by side in threads of one process.
+    """
+    before = getattr(_THREAD, "alone", False)
+    _THREAD.alone = True
+    try:
+        with _LIMIT.hold():
+            yield
+    finally:
+        _THREAD.alone = before
+
+
 def _threads_now() -> int:
     counts = [library["num_threads"] for library in _controller().info()]
     return max(counts, default=1)
 
 
 _LIMIT = _SharedLimit()
+_THREAD = threading.local()
 
 
 @contextmanager
@@ -111,7 +139,8 @@ def map_blocks(
     blocks = [slice(start, min(start + rows_per_block, n_rows)) for start in starts]
     workers = min(blas_threads(), len(blocks))
     if workers <= 1:
-        return [work(0, block) for block in blocks]
+        with _LIMIT.hold() if _in_joblib_thread() else nullcontext():
+            return [work(0, block) for block in blocks]
 
     def share(worker: int) -> list[Result]:
         first, last = (len(blocks) * w // workers for w in (worker, worker + 1))

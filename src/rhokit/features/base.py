@@ -203,6 +203,9 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _draw(self, rows: NDArray[Any], weights: NDArray[np.float64] | None) -> None:
         """Set the fitted attributes from checked rows."""
 
+    def _restore(self) -> None:
+        """Set what follows from the attributes that a model file keeps."""
+
     @abstractmethod
     def _drawn(self) -> list[Any]:
         """Everything that the columns and the whitening depend on."""

@@ -37,10 +37,15 @@ class CosineFeatures(GaussianFeatures):
     _wide_turns: NDArray[np.float64] | HadamardFrequencies
 
     def _set_cosines(
-        self, phases: NDArray[np.float64], amplitudes: NDArray[np.float64]
+        self, phases: NDArray[np.float64] | None, amplitudes: NDArray[np.float64]
     ) -> None:
         """Store what was drawn, and its copy in turns and in the rows' precision."""
         self.phases_, self.amplitudes_ = phases, amplitudes
+        self._restore()
+
+    def _restore(self) -> None:
+        amplitudes = self.amplitudes_
+        phases = np.zeros(len(amplitudes)) if self.phases_ is None else self.phases_
         self.n_columns_ = self.n_components_ = len(amplitudes)
         self._wide_turns = self.frequencies_ / _TWO_PI
         self._turns = self._wide_turns.astype(self.dtype_, copy=False)
@@ -54,10 +59,8 @@ class CosineFeatures(GaussianFeatures):
         """The same map with other frequencies (d, F) and phases (D,), as trained."""
         other = copy(self)
         other.frequencies_ = np.asarray(frequencies, dtype=np.float64)
-        missing = np.zeros(self.n_components_)
-        wanted = missing if phases is None else np.asarray(phases, dtype=np.float64)
+        wanted = None if phases is None else np.asarray(phases, dtype=np.float64)
         other._set_cosines(wanted, self.amplitudes_)
-        other.phases_ = None if phases is None else wanted
         return other
 
     def _projection(

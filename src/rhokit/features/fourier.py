@@ -1,8 +1,9 @@
 """The paper's map: random Fourier features."""
 
 from collections.abc import Mapping
+from copy import copy
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +68,8 @@ class FourierFeatures(CosineFeatures):
     (np.float64(0.606...), np.float64(0.606...))
     """
 
+    _signs: NDArray[np.int8] | None  # of structured frequencies, with their lengths
+    _lengths: NDArray[np.float64] | None
     _parameter_table: ClassVar[Mapping[str, Any]] = {
         "gamma": [Interval(Real, 0, None, closed="neither")],
         "n_components": [Interval(Integral, 1, None, closed="left")],
@@ -97,10 +100,11 @@ class FourierFeatures(CosineFeatures):
         count, d = self._n_frequencies(), rows.shape[1]
         rng = generator(self.random_state)
         root = np.sqrt(self.gamma)  # spectral width of exp(-γ/2 ‖x-y‖²)
-        operator = None
+        self._signs, self._lengths = None, None
         if self.sampling == "structured":
-            signs, lengths = draw_signs(d, count, rng)
-            operator = HadamardFrequencies(signs, root * lengths)
+            self._signs, lengths = draw_signs(d, count, rng)
+            self._lengths = root * lengths
+            operator = HadamardFrequencies(self._signs, self._lengths)
             self.frequencies_ = np.eye(d) @ operator
             phases = rng.random(count)
         else:
@@ -111,14 +115,24 @@ class FourierFeatures(CosineFeatures):
             phases = np.repeat([0.0, -np.pi / 2], count)  # cos, then sin
         dim = 2 * count if self.form == "pair" else count
         power = 1 / dim if self.form == "complex" else 2 / dim
-        self._set_cosines(phases, np.full(dim, np.sqrt(power)))
-        if operator is not None:
-            self._turns = HadamardFrequencies(signs, root * lengths / (2 * np.pi))
-            self._wide_turns = self._turns
-        if self.form == "complex":
-            self.phases_ = None
+        amplitudes = np.full(dim, np.sqrt(power))
+        self._set_cosines(None if self.form == "complex" else phases, amplitudes)
         # The mean squared overlap of two unrelated unit states is 1/D in every form.
         self.log_floor_ = -float(np.log(dim))
+
+    def _restore(self) -> None:
+        super()._restore()
+        if self._signs is not None and self._lengths is not None:
+            turns = HadamardFrequencies(self._signs, self._lengths / (2 * np.pi))
+            self._turns = self._wide_turns = turns
+
+    def with_frequencies(
+        self, frequencies: NDArray[Any], phases: NDArray[Any] | None
+    ) -> Self:
+        """The same map with other frequencies (d, F) and phases (D,), as trained."""
+        plain = copy(self)
+        plain._signs = plain._lengths = None  # trained ones have lost their structure
+        return super(FourierFeatures, plain).with_frequencies(frequencies, phases)
 
     @property
     def column_dtype_(self) -> np.dtype[Any]:

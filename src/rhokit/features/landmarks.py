@@ -160,7 +160,8 @@ class LandmarkFeatures(GaussianFeatures):
         other = copy(self)
         other._own_whitening = False
         other.landmarks_ = np.ascontiguousarray(landmarks, dtype=self.dtype_)
-        other._centre_landmarks(rows)
+        other._centre_landmarks()
+        other._by_differences = other._loses_digits(rows)
         return other
 
     def mass_matrix(self) -> NDArray[np.float64] | None:
@@ -176,17 +177,22 @@ class LandmarkFeatures(GaussianFeatures):
         """Set what depends on the landmarks and γ."""
         whitening = _whitening(self.landmarks_, self.gamma / 2)
         self.whitening_ = whitening.astype(self.dtype_)
-        self._centre_landmarks(rows)
+        self._restore()
+        self._by_differences = self._loses_digits(rows)
+
+    def _restore(self) -> None:
+        assert self.whitening_ is not None
+        self._centre_landmarks()
         self.n_columns_, self.n_components_ = self.whitening_.shape
         if self.normalize:
+            whitening = self.whitening_.astype(np.float64)
             with small_algebra(self.n_columns_):
                 self._squared_length = Measurement([whitening.T], self.dtype_)
 
-    def _centre_landmarks(self, rows: NDArray[Any]) -> None:
+    def _centre_landmarks(self) -> None:
         """Set what distances to the landmarks are taken from."""
         self._centre = self.landmarks_.mean(axis=0)
         self._centred = self.landmarks_ - self._centre
-        self._by_differences = self._loses_digits(rows)
 
     def _loses_digits(self, rows: NDArray[Any]) -> bool:
         if rows.shape[1] <= _FEW_FEATURES:

@@ -48,9 +48,12 @@ class OneHotFeatures(FeatureMap):
         if weights is not None:
             rows = rows[weights > 0]
         self.categories_ = sorted({_key(row) for row in rows}, key=_sort_key)
+        self.dtype_ = np.dtype(np.float64)
+        self._restore()
+
+    def _restore(self) -> None:
         self._codes = {key: code for code, key in enumerate(self.categories_)}
         self.n_columns_ = self.n_components_ = len(self.categories_)
-        self.dtype_ = np.dtype(np.float64)
 
     def columns(
         self,

@@ -76,7 +76,10 @@ class SoftmaxFeatures(FeatureMap):
         self.beta_ = 2.0 * max(m - 1, 1) ** 2 if self.beta is None else float(self.beta)
         steps = np.linspace(0, 1, m)[:, None]
         self.landmarks_ = self.low_ + steps * (self.high_ - self.low_)
-        self.n_columns_ = self.n_components_ = m * rows.shape[1]
+        self._restore()
+
+    def _restore(self) -> None:
+        self.n_columns_ = self.n_components_ = self.landmarks_.size
 
     def columns(
         self,

@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from scipy.linalg import qr, solve_triangular
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -464,12 +463,7 @@ class GradientEstimator(BaseEstimator, ABC):
         with torch.no_grad():
             factor, weight = self._learned(model, head, checked)
             factor = to_numpy(factor).astype(wide)  # (K, r, D)
-        whitening = trained.feature_map_.whitening_
-        if whitening is not None:
-            # Sums are over columns, of which the whitening makes states.
-            q, r = qr(whitening.astype(np.float64), mode="economic")
-            factor = factor @ solve_triangular(r, q.T)
-        trained._set_state(LowRankDensityMatrix(factor, weight))
+        trained._set_factor(factor, weight)
         return trained
 
     def _trained_map(self, model, head, rows):
