@@ -27,6 +27,11 @@ _HOME = {
     "OneHotFeatures": "rhokit.features",
     "QuadratureFeatures": "rhokit.features",
     "SoftmaxFeatures": "rhokit.features",
+    "ModelFileError": "rhokit.io",
+    "dumps": "rhokit.io",
+    "load": "rhokit.io",
+    "loads": "rhokit.io",
+    "save": "rhokit.io",
 }
 
 __all__ = sorted(_HOME)

@@ -29,6 +29,7 @@ __all__ = [
     "check_parameters",
     "check_rows",
     "check_share",
+    "check_values",
     "check_weights",
     "generator",
 ]
@@ -53,11 +54,15 @@ def all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
 
 def check_parameters(estimator: Any, constraints: Mapping[str, Any]) -> None:
     """Refuse parameters outside their table: name, owner, what must be, what was."""
-    validate_parameter_constraints(
-        dict(constraints),
-        estimator.get_params(deep=False),
-        caller_name=type(estimator).__name__,
-    )
+    name = type(estimator).__name__
+    check_values(name, estimator.get_params(deep=False), constraints)
+
+
+def check_values(
+    owner: str, values: Mapping[str, Any], constraints: Mapping[str, Any]
+) -> None:
+    """The same for parameters of an object that does not exist yet."""
+    validate_parameter_constraints(dict(constraints), dict(values), caller_name=owner)
 
 
 def check_rows(
@@ -135,7 +140,8 @@ def check_share(name: str, value: Any) -> None:
     """Refuse what is neither None nor a number in (0, 1]."""
     if value is None:
         return
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value <= 1:
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_number or not 0 < float(value) <= 1:
         raise ValueError(f"{name} must be a number in (0, 1], or None, got {value!r}")
 
 

@@ -170,7 +170,7 @@ class TestRefused:
 
     def test_new_labels_for_a_trained_factor(self, cls):
         model = cls(**SMALL).fit(X, Y)
-        with pytest.raises(TypeError, match="trained factor"):
+        with pytest.raises(TypeError, match="only a factor"):
             model.estimator_.partial_fit(X[:2], ["far", "far"])
 
 
@@ -195,7 +195,7 @@ class TestOtherShares:
         model.fit(X[some], Y[some])
         assert model.classes_.tolist() == ["bottom", "right", "top"]
         assert_allclose(model.predict_proba(X).sum(axis=1), 1, rtol=1e-9)
-        assert_allclose(from_module(model, X), model.predict_proba(X), atol=1e-6)
+        assert_allclose(from_module(model, X), model.predict_proba(X), atol=3e-6)
 
     @both
     def test_class_of_weight_zero_is_as_if_not_there(self, cls):

@@ -588,9 +588,9 @@ class TestTrained:
     def test_trained_factor_takes_up_no_rows(self, cls):
         model, target = fit(cls), target_of(cls)
         before = answers(model)
-        with pytest.raises(TypeError, match=r"trained factor.*to_estimator\(\)"):
+        with pytest.raises(TypeError, match=r"only a factor.*to_estimator\(\)"):
             model.estimator_.partial_fit(X, target)
-        with pytest.raises(TypeError, match=r"trained factor.*to_estimator\(\)"):
+        with pytest.raises(TypeError, match=r"only a factor.*to_estimator\(\)"):
             model.estimator_.unlearn(X, target)
         assert_array_equal(answers(model), before)
 

@@ -464,6 +464,14 @@ class StateEstimator(BaseEstimator, ABC):
         """What else two states must share to add up, as text."""
         return ""
 
+    def _keep(self):
+        """The attributes that a model file may keep, by name."""
+        return vars(self)
+
+    def _restore(self):
+        """Set what follows from the attributes that a model file keeps."""
+        self._set_state(self.state_)
+
     def __getstate__(self):
         state = super().__getstate__().copy()
         state.pop("_cache", None)
@@ -472,4 +480,4 @@ class StateEstimator(BaseEstimator, ABC):
     def __setstate__(self, state):
         super().__setstate__(state)
         if self._is_prepared():
-            self._set_state(self.state_)
+            self._cache = Cache()

@@ -52,10 +52,12 @@ class MatrixState(StateEstimator):
         """Factors of the outcomes over the map's states, shape (K, r, D)."""
         state, rank = self.density_matrix_, self._rank()
         with small_algebra(state.dim):
-            return pad_and_stack([
-                thin_factor(rho) if rank is None else eigen_factor(rho, rank)
-                for rho in state.normalized()
-            ])
+            return pad_and_stack(
+                [
+                    thin_factor(rho) if rank is None else eigen_factor(rho, rank)
+                    for rho in state.normalized()
+                ]
+            )
 
     def _set_factor(self, factor, weight):
         """Hold factors (K, r, D) over the map's states instead of sums."""
@@ -65,6 +67,20 @@ class MatrixState(StateEstimator):
             q, r = qr(whitening.astype(np.float64), mode="economic")
             factor = factor @ solve_triangular(r, q.T)
         self._set_state(LowRankDensityMatrix(factor, weight))
+
+    def _keep(self):
+        if not isinstance(self.state_, LowRankDensityMatrix):
+            return super()._keep()
+        state, dtype = self.density_matrix_, self.feature_map_.column_dtype_
+        factor = state.factor.astype(dtype)
+        return vars(self) | {"state_": LowRankDensityMatrix(factor, state.weight)}
+
+    def _restore(self):
+        super()._restore()
+        state, dtype = self.state_, self.feature_map_.column_dtype_
+        if isinstance(state, LowRankDensityMatrix):
+            wide = np.result_type(dtype, np.float64)
+            self._set_factor(state.factor.astype(wide), state.weight)
 
     def _sum_outcomes(self, rows, weights, roots_of=None, order=None, n_outcomes=1):
         """Sum rows up per outcome.

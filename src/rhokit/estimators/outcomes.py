@@ -206,6 +206,10 @@ class OutcomeEstimator(MatrixState):
         if state is None:
             self.sample_ = None
 
+    def _restore(self):
+        super()._restore()
+        self.candidates_ = []
+
     def compact(self):
         """A copy that only predicts: see :meth:`DMKDE.compact`."""
         other, sample = super().compact(), self.sample_

@@ -330,6 +330,10 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
             for task, part in zip(tasks, np.split(gathered, stops, axis=1), strict=True)
         ]
 
+    def _restore(self):
+        super()._restore()
+        self.output_maps_ = self._output_maps(self.n_levels_, self.beta_)
+
     def _rank_task(self, loo):
         return Levels(self.output_maps_)
 

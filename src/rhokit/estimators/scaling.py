@@ -25,6 +25,10 @@ class Scaling:
     centre: np.ndarray
     matrix: np.ndarray
 
+    def __post_init__(self):
+        # One order in memory, so that the same numbers give the same bits.
+        object.__setattr__(self, "matrix", np.ascontiguousarray(self.matrix))
+
     @classmethod
     def from_rows(cls, rule, rows, weights=None, groups=None):
         """Choose the scaling of rows (n, d) by a rule or from given widths.

@@ -4,6 +4,7 @@ Each function writes into the product's own memory.
 """
 
 from types import ModuleType
+import math
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,8 @@ Floats = NDArray[np.floating[Any]]
 # Products over at most so many columns are faster in a loop than in BLAS, which
 # spends more on arranging them than on computing them.
 _SHORT = 4
-_LOG2_E = float(np.log2(np.e))
-_LN_2 = float(np.log(2.0))
+_LOG2_E = math.log2(math.e)
+_LN_2 = math.log(2.0)
 # Coordinates beyond this have squares beyond float64; their columns are taken here.
 _FARTHEST = 1e150
 

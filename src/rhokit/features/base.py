@@ -63,8 +63,8 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     n_columns_: int
     n_components_: int
     n_features_in_: int
-    whitening_: NDArray[Any] | None
-    log_floor_: float
+    whitening_: NDArray[Any] | None = None
+    log_floor_: float = -np.inf
     dtype_: np.dtype[Any]
 
     @property
@@ -86,8 +86,6 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         check_parameters(self, self._parameter_table)
         rows = check_rows(self, X, reset=True, numeric=self.numeric_rows)
         weights = check_weights(sample_weight, len(rows))
-        self.whitening_ = None
-        self.log_floor_ = -np.inf
         self.dtype_ = np.dtype(rows.dtype if rows.dtype == np.float32 else np.float64)
         self._draw(rows, weights)
 
@@ -202,6 +200,10 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     @abstractmethod
     def _draw(self, rows: NDArray[Any], weights: NDArray[np.float64] | None) -> None:
         """Set the fitted attributes from checked rows."""
+
+    def _keep(self) -> Mapping[str, Any]:
+        """The attributes that a model file may keep, by name."""
+        return vars(self)
 
     def _restore(self) -> None:
         """Set what follows from the attributes that a model file keeps."""

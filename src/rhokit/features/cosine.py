@@ -44,6 +44,8 @@ class CosineFeatures(GaussianFeatures):
         self._restore()
 
     def _restore(self) -> None:
+        # One order in memory, so that the same numbers give the same bits.
+        self.frequencies_ = np.ascontiguousarray(self.frequencies_)
         amplitudes = self.amplitudes_
         phases = np.zeros(len(amplitudes)) if self.phases_ is None else self.phases_
         self.n_columns_ = self.n_components_ = len(amplitudes)

@@ -117,11 +117,11 @@ class FourierFeatures(CosineFeatures):
         power = 1 / dim if self.form == "complex" else 2 / dim
         amplitudes = np.full(dim, np.sqrt(power))
         self._set_cosines(None if self.form == "complex" else phases, amplitudes)
-        # The mean squared overlap of two unrelated unit states is 1/D in every form.
-        self.log_floor_ = -float(np.log(dim))
 
     def _restore(self) -> None:
         super()._restore()
+        # The mean squared overlap of two unrelated unit states is 1/D in every form.
+        self.log_floor_ = -float(np.log(self.n_components_))
         if self._signs is not None and self._lengths is not None:
             turns = HadamardFrequencies(self._signs, self._lengths / (2 * np.pi))
             self._turns = self._wide_turns = turns

@@ -176,7 +176,7 @@ class LandmarkFeatures(GaussianFeatures):
     def _whiten(self, rows: NDArray[Any]) -> None:
         """Set what depends on the landmarks and γ."""
         whitening = _whitening(self.landmarks_, self.gamma / 2)
-        self.whitening_ = whitening.astype(self.dtype_)
+        self.whitening_ = np.ascontiguousarray(whitening, dtype=self.dtype_)
         self._restore()
         self._by_differences = self._loses_digits(rows)
 

@@ -112,6 +112,9 @@ class QuadratureFeatures(CosineFeatures):
         phases = np.repeat([0.0, -np.pi / 2], [1 + len(half), len(half)])
         amplitudes = np.concatenate([constant, amplitude, amplitude])
         self._set_cosines(phases, amplitudes)
+
+    def _restore(self) -> None:
+        super()._restore()
         eps = float(np.finfo(self.dtype_).eps)
         self.log_floor_ = math.log(max(self.tol, 4 * eps))
 

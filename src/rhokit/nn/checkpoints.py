@@ -2,13 +2,14 @@
 
 import hashlib
 import io
-import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+
+from rhokit.io.atomic import write_atomically
 
 # A file is this line, the digest of the rest, and the rest. The number is raised when
 # the contents change, so that an older file is refused, not misread.
@@ -46,15 +47,9 @@ def write_checkpoint(path: str | Path, digest: str, state: dict[str, Any]) -> No
     content = io.BytesIO()
     torch.save({"fingerprint": digest, **state}, content)
     payload = content.getvalue()
-    fresh = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with open(fresh, "wb") as file:
-            file.write(_MAGIC + hashlib.sha256(payload).digest() + payload)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(fresh, path)
+        write_atomically(path, _MAGIC + hashlib.sha256(payload).digest() + payload)
     except OSError as error:
-        fresh.unlink(missing_ok=True)
         raise OSError(
             f"checkpoint={str(path)!r} could not be written: {error}"
         ) from error

@@ -479,6 +479,22 @@ class GradientEstimator(BaseEstimator, ABC):
         scale = torch.where(trace > 0, trace, 1).sqrt()
         return factor / scale[:, None, None], weight
 
+    # ---- model files -----------------------------------------------------------------
+
+    def compact(self):
+        """A copy that only predicts: see :meth:`DMKDE.compact`."""
+        check_is_fitted(self)
+        other = copy(self)
+        other.estimator_ = self.estimator_.compact()
+        vars(other).pop("module_", None)
+        return other
+
+    def _keep(self):
+        return vars(self)
+
+    def _restore(self):
+        """Everything that follows, follows in ``estimator_``."""
+
     # ---- answering -------------------------------------------------------------------
 
     def _ask(self, method, X, *arguments):

@@ -1,0 +1,150 @@
+"""Saving and loading models."""
+
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sklearn
+
+import rhokit
+from rhokit.core import DensityMatrix, FeatureMean, LowRankDensityMatrix
+from rhokit.io.atomic import write_atomically
+from rhokit.io.container import pack, unpack
+from rhokit.io.errors import ModelFileError
+from rhokit.io.fields import Field, Reader, Writer, built
+from rhokit.io.protocol import PROTOCOL, upgraded
+from rhokit.io.schema import MAPS, ONE_PASS, STATE, TRAINED, Object
+
+_FORMAT = "rhokit model"
+_STATES = (DensityMatrix, FeatureMean, LowRankDensityMatrix)
+_ROOTS: dict[str, Field] = {"object": Object(MAPS | ONE_PASS | TRAINED), "state": STATE}
+
+
+def save(model: Any, path: str | os.PathLike[str], *, state: str = "exact") -> None:
+    """Write a model to a file, whole or not at all.
+
+    The file holds numbers and names, no code: a safetensors file with JSON metadata.
+    Its size does not depend on how many rows the model has seen.
+
+    Parameters
+    ----------
+    model : estimator, feature map or state
+        Of rhokit's own classes; fitted, prepared, or neither.
+    path : str or path
+    state : {"exact", "factor"}, default="exact"
+        ``"exact"`` keeps the sums: the model can go on learning, merging and
+        forgetting. ``"factor"`` keeps a factor of the model's rank: the smallest file,
+        which only predicts (see :meth:`rhokit.DMKDE.compact`).
+
+    Notes
+    -----
+    Random generators among the parameters are kept as None; what they drew is in the
+    file. ``candidates_`` and torch modules are not kept: ``to_module()`` makes one.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import numpy as np
+    >>> import rhokit
+    >>> X = np.random.default_rng(0).normal(size=(500, 3))
+    >>> model = rhokit.DMKDE(n_components=64, random_state=0).fit(X)
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "density.rhokit"
+    >>> rhokit.save(model, path)
+    >>> again = rhokit.load(path)
+    >>> bool((again.score_samples(X) == model.score_samples(X)).all())
+    True
+    >>> again.partial_fit(X).state_.weight
+    array([1000.])
+    """
+    data = dumps(model, state=state)
+    try:
+        write_atomically(path, data)
+    except OSError as error:
+        raise OSError(f"{str(path)!r} could not be written: {error}") from error
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a model from a file that :func:`save` wrote.
+
+    Nothing in the file is run or imported, and nothing is built before everything has
+    been checked, so files from strangers are safe to load.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Returns
+    -------
+    model
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, is no model, or was written by a newer version.
+    """
+    data = Path(path).read_bytes()
+    try:
+        return loads(data)
+    except ModelFileError as error:
+        raise ModelFileError(f"{str(path)!r}: {error}") from error
+
+
+def dumps(model: Any, *, state: str = "exact") -> bytes:
+    """The content of the file that :func:`save` would write.
+
+    With :func:`loads` and ``merge`` it carries models between processes and machines.
+    """
+    if state not in ("exact", "factor"):
+        raise ValueError(f"state must be 'exact' or 'factor', got {state!r}")
+    if state == "factor" and hasattr(model, "compact"):
+        model = model.compact()
+    return pack_model(model)
+
+
+def loads(data: bytes) -> Any:
+    """The model of :func:`dumps`."""
+    return unpack_model(data)[0]
+
+
+def pack_model(model: Any, note: dict[str, Any] | None = None) -> bytes:
+    """A model as bytes, with a note of plain JSON for whoever reads it."""
+    writer = Writer()
+    root = "state" if isinstance(model, _STATES) else "object"
+    content = _ROOTS[root].write(model, "", writer)
+    tree = {
+        "format": _FORMAT,
+        "protocol": PROTOCOL,
+        "rhokit": rhokit.__version__,
+        "numpy": np.__version__,
+        "scikit-learn": sklearn.__version__,
+        "python": platform.python_version(),
+        root: content,
+        "note": note,
+    }
+    return pack(tree, writer.tensors)
+
+
+def unpack_model(data: bytes) -> tuple[Any, dict[str, Any] | None]:
+    """The model and the note of :func:`pack_model`."""
+    tree, tensors = unpack(data)
+    if tree.get("format") != _FORMAT:
+        raise ModelFileError("holds something else than a rhokit model")
+    tree, tensors = upgraded(tree, tensors)
+    roots = _ROOTS.keys() & tree.keys()
+    if len(roots) != 1:
+        raise ModelFileError(f"must hold one of {sorted(_ROOTS)}")
+    (root,) = roots
+    note = tree.get("note")
+    if note is not None and not isinstance(note, dict):
+        raise ModelFileError("note must be an object")
+    reader = Reader(tensors)
+    try:
+        plan = _ROOTS[root].read(tree[root], "", reader)
+        reader.finish()
+        return built(plan), note
+    except (ModelFileError, ImportError):
+        raise
+    except Exception as error:  # whatever a hostile file makes of numbers and shapes
+        raise ModelFileError(f"does not fit together: {error}") from error

@@ -1,0 +1,143 @@
+"""Fields of a particular shape: triangles of matrices, rows, histories."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.linalg import qr
+from numpy.typing import NDArray
+
+from rhokit.fast.gram import mirror_triangle
+from rhokit.io.errors import ModelFileError
+from rhokit.io.fields import (
+    Array,
+    Build,
+    Number,
+    Reader,
+    Writer,
+    are_scalars,
+    refusal,
+)
+
+
+class Triangles:
+    """Hermitian matrices (K, m, m), kept as their upper triangles, row by row."""
+
+    def __init__(self, count: str, dim: str) -> None:
+        self._field = Array((count, None))
+        self._dim = dim
+
+    def write(self, value: Any, path: str, writer: Writer) -> Any:
+        total = np.asarray(value)
+        upper = np.triu_indices(total.shape[1])
+        return self._field.write(total[:, *upper], path, writer)
+
+    def read(self, given: Any, path: str, reader: Reader) -> Any:
+        triangles = self._field.read(given, path, reader)  # (K, m (m + 1) / 2)
+        length = triangles.shape[1]
+        dim = (math.isqrt(8 * length + 1) - 1) // 2
+        if dim * (dim + 1) // 2 != length:
+            raise refusal(path, "triangles of matrices", triangles.shape)
+        reader.bind(self._dim, dim, path)
+        diagonal = triangles[:, np.cumsum([0, *range(dim, 1, -1)])[:dim]]
+        if diagonal.size and diagonal.real.min() < -1e-6 * diagonal.real.max():
+            raise ModelFileError(f"{path} has a negative diagonal: it is no state")
+        return Build(_hermitian, {"triangles": triangles, "dim": dim})
+
+
+def _hermitian(triangles: NDArray[Any], dim: int) -> NDArray[Any]:
+    total = np.zeros((len(triangles), dim, dim), triangles.dtype)
+    total[:, *np.triu_indices(dim)] = triangles
+    for matrix in total:
+        mirror_triangle(matrix)
+    return total
+
+
+class Factors:
+    """Factors ``A`` (K, r, D) that matter through ``A†A`` alone.
+
+    Each is turned until it is zero below its diagonal, and the rest is kept, row by
+    row: never more than the triangle of the matrix that it stands for.
+    """
+
+    def __init__(self, count: str, dim: str) -> None:
+        self._field = Array((count, None), dtypes=("float32", "float64"))
+        self._dim = Number(1, integer=True, size=dim)
+
+    def write(self, value: Any, path: str, writer: Writer) -> Any:
+        turned = np.stack([qr(np.asarray(factor))[1] for factor in value])
+        _, rank, dim = turned.shape
+        upper = np.triu_indices(rank, m=dim)
+        numbers = self._field.write(turned[:, *upper], path, writer)
+        return {"rank": rank, "dim": dim, "numbers": numbers}
+
+    def read(self, given: Any, path: str, reader: Reader) -> Any:
+        if not isinstance(given, dict) or given.keys() != {"rank", "dim", "numbers"}:
+            raise refusal(path, "a factor", given)
+        dim = self._dim.read(given["dim"], f"{path}.dim", reader)
+        rank = Number(1, dim, integer=True).read(given["rank"], f"{path}.rank", reader)
+        numbers = self._field.read(given["numbers"], path, reader)
+        if numbers.shape[1] != rank * dim - rank * (rank - 1) // 2:
+            raise refusal(path, f"factors of rank {rank}", numbers.shape)
+        return Build(_trapezoids, {"numbers": numbers, "rank": rank, "dim": dim})
+
+
+def _trapezoids(numbers: NDArray[Any], rank: int, dim: int) -> NDArray[Any]:
+    factor = np.zeros((len(numbers), rank, dim), numbers.dtype)
+    factor[:, *np.triu_indices(rank, m=dim)] = numbers
+    return factor
+
+
+class Rows:
+    """Rows (n, d) of numbers, or of categories."""
+
+    def __init__(self, count: str, length: str) -> None:
+        self._numbers = Array((count, length), dtypes=("float32", "float64"))
+        self._count, self._length = count, length
+
+    def write(self, value: Any, path: str, writer: Writer) -> Any:
+        if value.dtype.kind == "f":
+            return self._numbers.write(value, path, writer)
+        values = value.tolist()
+        if not all(are_scalars(row, missing=True) for row in values):
+            raise TypeError(f"{path} holds values of a kind that cannot be saved")
+        return {"dtype": "O" if value.dtype.kind != "U" else "U", "values": values}
+
+    def read(self, given: Any, path: str, reader: Reader) -> Any:
+        if isinstance(given, str):
+            return self._numbers.read(given, path, reader)
+        if not isinstance(given, dict) or given.keys() != {"dtype", "values"}:
+            raise refusal(path, "rows", given)
+        dtype, values = given["dtype"], given["values"]
+        if dtype not in ("O", "U") or not isinstance(values, list):
+            raise refusal(path, "rows of text or of plain values", dtype)
+        reader.bind(self._count, len(values), path)
+        for row in values:
+            if not isinstance(row, list) or not are_scalars(row, missing=True):
+                raise refusal(path, "rows of plain values", row)
+            reader.bind(self._length, len(row), path)
+        shape = len(values), reader.sizes[self._length]
+        return np.array(values, dtype=dtype).reshape(shape)
+
+
+class History:
+    """Numbers of every epoch, by name; None where there was no number."""
+
+    def write(self, value: Any, path: str, writer: Writer) -> Any:
+        return {
+            str(name): [float(x) if math.isfinite(x) else None for x in numbers]
+            for name, numbers in value.items()
+        }
+
+    def read(self, given: Any, path: str, reader: Reader) -> Any:
+        if not isinstance(given, dict):
+            raise refusal(path, "lists of numbers by name", given)
+        for numbers in given.values():
+            if not isinstance(numbers, list) or not all(
+                x is None or type(x) in (int, float) for x in numbers
+            ):
+                raise refusal(path, "lists of numbers", numbers)
+        return {
+            name: [math.nan if x is None else float(x) for x in numbers]
+            for name, numbers in given.items()
+        }
