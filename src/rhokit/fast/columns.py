@@ -3,8 +3,8 @@
 Each function writes into the product's own memory.
 """
 
-from types import ModuleType
 import math
+from types import ModuleType
 from typing import Any
 
 import numpy as np
