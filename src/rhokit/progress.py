@@ -82,6 +82,7 @@ class ProgressBar:
         self._stream = stream or sys.stderr
         self._start = self._last = time.monotonic()
         self._written = 0
+        self._counting: tuple[float, int] | None = None
 
     def __enter__(self) -> "ProgressBar":
         return self
@@ -91,18 +92,46 @@ class ProgressBar:
             self._stream.write(f"\r{' ' * self._written}\r")
             self._stream.flush()
 
-    def update(self, share: float, note: str = "") -> None:
-        """Show that this share of the work is done."""
+    def count(self, done: int, total: int | None = None) -> None:
+        """Show how many rows are done, of how many if that is known, and how fast.
+
+        Speed and time left are measured from the first call on: what came before, or
+        was done by an earlier run, says nothing about them.
+        """
+        now = time.monotonic()
+        if self._counting is None:
+            self._counting = now, done
+        start, first = self._counting
+        rate = (done - first) / max(now - start, 1e-9)
+        note = f"{done:,} rows, {rate:,.0f} rows/s"
+        if total is None or not rate:
+            self._show(None, note)
+        else:
+            note = f"{done:,} of {total:,} rows, {rate:,.0f} rows/s"
+            left = max(total - done, 0) / rate
+            self._show(min(done / max(total, 1), 1), f"{note}, {left:.0f} s left")
+
+    def update(self, share: float | None, note: str = "") -> None:
+        """Show that this share of the work is done, or that it goes on."""
+        if share is None:
+            self._show(None, note)
+            return
+        elapsed = time.monotonic() - self._start
+        left = elapsed * (1 - share) / max(share, 1e-9)
+        self._show(share, f"{note}, {left:.0f} s left")
+
+    def _show(self, share: float | None, note: str) -> None:
         now = time.monotonic()
         if now - self._start < _PATIENCE or now - self._last < _REFRESH:
             return
         if not self._stream.isatty():
             return
         self._last = now
-        full = int(share * self._WIDTH)
-        bar = "█" * full + "░" * (self._WIDTH - full)
-        left = (now - self._start) * (1 - share) / max(share, 1e-9)
-        line = f"{self._label} {bar} {note}, {left:.0f} s left"
+        bar = ""
+        if share is not None:
+            full = int(share * self._WIDTH)
+            bar = "█" * full + "░" * (self._WIDTH - full) + " "
+        line = f"{self._label} {bar}{note}"
         self._stream.write(f"\r{line:<{self._written}}")
         self._stream.flush()
         self._written = len(line)

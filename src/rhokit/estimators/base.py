@@ -21,6 +21,7 @@ from rhokit.estimators.choice import (
     choose_gamma,
     map_gamma,
 )
+from rhokit.estimators.memory import estimate_memory
 from rhokit.estimators.scaling import RULES as SCALE_RULES
 from rhokit.estimators.scaling import Scaling
 from rhokit.fast import block_rows, map_blocks
@@ -205,6 +206,42 @@ class StateEstimator(BaseEstimator, ABC):
         self._refuse_outsiders(rows, weights)
         self._subtract(rows, weights, target)
 
+    def memory_estimate(self, n_features=None, n_outcomes=None, batch_rows=65_536):
+        """Bytes that learning from batches takes at most, whatever their number.
+
+        Parameters
+        ----------
+        n_features, n_outcomes : int, optional
+            Columns of the rows, and classes or levels (of all targets together). A
+            model that is prepared knows them.
+        batch_rows : int, default=65_536
+            Rows of the largest batch.
+
+        Returns
+        -------
+        estimate : MemoryEstimate
+            Its ``total``, and what it is made of. Predicting takes less.
+        """
+        dtype = np.dtype(self._row_dtype() or np.float64)
+        n_columns = self.n_components
+        if self._is_prepared():
+            n_features = self.n_features_in_
+            n_columns = self.feature_map_.n_columns_
+            dtype = self.feature_map_.column_dtype_
+        if n_features is None:
+            raise ValueError(
+                "n_features must be given for a model that is not prepared: the "
+                "number of columns of its rows"
+            )
+        return estimate_memory(
+            n_features=n_features,
+            n_columns=n_columns,
+            n_outcomes=n_outcomes or self._n_outcomes(),
+            matrix=self._power == 2,
+            itemsize=dtype.itemsize,
+            batch_rows=batch_rows,
+        )
+
     # ---- what a subclass says ----------------------------------------------------
 
     @abstractmethod
@@ -214,6 +251,10 @@ class StateEstimator(BaseEstimator, ABC):
     @abstractmethod
     def _prepare_measurement(self):
         """A function from columns (n, m) to measured values (n, K)."""
+
+    def _n_outcomes(self):
+        """K, as far as it is known."""
+        return 1
 
     def _check_target(self, y, rows, weights, *, reset):
         """What a supervised model learns for each row; None where there is nothing."""

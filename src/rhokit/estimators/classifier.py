@@ -138,6 +138,9 @@ class ClassEstimator(ClassifierMixin, OutcomeEstimator):
 
     # ---- what is summed and measured -----------------------------------------------
 
+    def _n_outcomes(self):
+        return len(self.classes_) if hasattr(self, "classes_") else 2
+
     def _essential_targets(self, y):
         return unique_labels(y)
 

@@ -242,6 +242,11 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
             [target, np.asarray(foreseen, dtype=float).reshape(-1, target.shape[1])]
         )
 
+    def _n_outcomes(self):
+        if hasattr(self, "output_maps_"):
+            return self.n_levels_ * len(self.output_maps_)
+        return max(_LEVELS) if self.n_levels == "loo" else self.n_levels
+
     def _essential_targets(self, y):
         return np.stack([np.min(y, axis=0), np.max(y, axis=0)])
 

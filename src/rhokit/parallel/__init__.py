@@ -1,1 +1,8 @@
-"""."""
+"""Several processes and machines: the same reduction, wherever the rows are.
+
+:mod:`rhokit.parallel.dask` fits and predicts Dask collections.
+"""
+
+from rhokit.parallel.reduce import merge
+
+__all__ = ["merge"]

@@ -1,0 +1,341 @@
+"""Fitting from what does not fit in memory: batches that come, files and folders."""
+
+import hashlib
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from pathlib import Path
+
+import numpy as np
+from sklearn.base import clone
+
+from rhokit.io.atomic import write_atomically
+from rhokit.io.errors import ModelFileError
+from rhokit.io.model_files import pack_model, unpack_model
+from rhokit.progress import ProgressBar
+from rhokit.streams.budget import rows_per_batch
+from rhokit.streams.buffer import Reservoir, RowBuffer
+from rhokit.streams.columns import become, compare_columns, without_names
+from rhokit.validation import check_rows, generator
+
+# Rows to choose scaling, γ and map from.
+_SAMPLE_ROWS = 20_000
+_SAMPLE_ROWS_PER_COMPONENT = 10
+# Parts of a table that a sample is drawn from, spread over the whole.
+_SAMPLE_PIECES = 64
+_READ_ROWS = 65_536
+
+
+def fit_batches(
+    estimator, batches, *, sample_rows=None, batch_rows=None, memory_limit=None
+):
+    """Fit a one-pass model from batches of rows, such as a generator makes.
+
+    Scaling, γ and map are chosen from the first rows; so that these stand for all,
+    shuffle what has an order, or :meth:`~rhokit.DMKDE.prepare` the model on a sample
+    of your own. Then each batch is added and dropped.
+
+    Parameters
+    ----------
+    estimator : one-pass model
+        It is fitted anew, from nothing; but what was prepared and holds no rows keeps
+        its scaling, γ and map.
+    batches : iterable
+        Of ``X``, ``(X, y)`` or ``(X, y, sample_weight)``: arrays or frames of any
+        number of rows. Small ones are learned together.
+    sample_rows : int, optional
+        How many of the first rows to choose from: 20,000, or 10 for every component.
+    batch_rows : int, optional
+        Rows to learn at once.
+    memory_limit : int or str, optional
+        Such as ``"600 MB"``: refuse to start, with a MemoryError, if learning needs
+        more than that beyond what is loaded, and the batches themselves.
+
+    Returns
+    -------
+    estimator
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rhokit import DMKDE, fit_batches
+    >>> rng = np.random.default_rng(0)
+    >>> batches = (rng.normal(size=(1000, 3)) for _ in range(50))
+    >>> model = fit_batches(DMKDE(n_components=128, random_state=0), batches)
+    >>> model.state_.weight
+    array([50000.])
+    """
+    work, planned = _fresh(estimator)
+    columns = copy(estimator)  # remembers and compares the columns' names
+    wanted = sample_rows or sample_size(estimator)
+    waiting, seen = RowBuffer(), 0
+    with ProgressBar(f"Fitting {type(estimator).__name__}") as bar:
+        for number, batch in enumerate(batches):
+            waiting.add(*_checked(columns, batch, reset=number == 0 and not planned))
+            if not planned and waiting.n_rows >= wanted:
+                work.prepare(*waiting.peek())
+                planned = True
+            if planned and seen == 0:
+                batch_rows = _rows_for(work, batch_rows, memory_limit)
+            if planned and waiting.n_rows >= batch_rows:
+                seen += waiting.n_rows
+                _learn(work, *waiting.take())
+                bar.count(seen)
+        if not waiting.n_rows and not seen:
+            raise ValueError("batches hold no rows: nothing to learn from")
+        if not planned:
+            work.prepare(*waiting.peek())
+            _rows_for(work, batch_rows, memory_limit)
+        if waiting.n_rows:
+            _learn(work, *waiting.take())
+    return become(estimator, work, getattr(columns, "feature_names_in_", None))
+
+
+def fit_files(
+    estimator,
+    source,
+    *,
+    columns=None,
+    target=None,
+    weight=None,
+    sample_rows=None,
+    batch_rows=None,
+    memory_limit=None,
+    checkpoint=None,
+    checkpoint_every=60.0,
+):
+    """Fit a one-pass model from Parquet, CSV or Arrow files of any size.
+
+    Scaling, γ and map are chosen from a sample of rows: of Parquet files from up to 64
+    row groups, spread over the whole; of others in a pass of its own. Labels and the
+    range of values are looked up in the target column first. Then the files are read
+    once, in the order of their names, in batches. Needs ``rhokit[files]`` (pyarrow).
+
+    Parameters
+    ----------
+    estimator : one-pass model
+        It is fitted anew, from nothing; but what was prepared and holds no rows keeps
+        its scaling, γ and map.
+    source : path, list of paths or pyarrow Dataset
+        A file, a folder of files of one format, or several files: ``.parquet``,
+        ``.csv`` (also compressed), ``.arrow`` or ``.feather``.
+    columns : list of str, optional
+        The columns of X; without it all but target and weight.
+    target : str or list of str, optional
+        The column of y, or the columns of several targets.
+    weight : str, optional
+        The column of the rows' weights.
+    sample_rows : int, optional
+        How many rows to choose from: 20,000, or 10 for every component.
+    batch_rows : int, optional
+        Rows to learn at once; chosen for speed and memory without it.
+    memory_limit : int or str, optional
+        Such as ``"600 MB"``: take smaller batches, or refuse to start with a
+        MemoryError, if learning needs more than that beyond what is loaded.
+    checkpoint : path, optional
+        A file that what was learned is written to every so often. If it is there
+        already, the fit goes on from it, and ends with the same bits as without the
+        interruption (given the same number of threads). It stays when the fit is done:
+        the same call then returns at once.
+    checkpoint_every : float, default=60.0
+        Seconds between two writes.
+
+    Returns
+    -------
+    estimator
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np, pyarrow as pa, pyarrow.parquet as pq
+    >>> from rhokit import DMKDE, fit_files
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> for day in range(3):
+    ...     X = np.random.default_rng(day).normal(size=(2, 1000))
+    ...     pq.write_table(pa.table({"a": X[0], "b": X[1]}), folder / f"{day}.parquet")
+    >>> model = fit_files(DMKDE(n_components=64, random_state=0), folder)
+    >>> model.state_.weight, model.feature_names_in_
+    (array([3000.]), array(['a', 'b'], dtype=object))
+    """
+    from rhokit.streams.tables import Position, Table
+
+    table = Table(
+        source,
+        columns=columns,
+        target=target,
+        weight=weight,
+        numeric=estimator._numeric_rows(),
+        dtype=estimator._row_dtype(),
+    )
+    notes = Checkpoint(checkpoint, checkpoint_every, estimator, table, batch_rows)
+    with ProgressBar(f"Fitting {type(estimator).__name__}") as bar:
+        known = notes.read()
+        if known is not None:
+            work, note = known
+            total = note["n_rows"]
+        else:
+            work, total = _plan_from(table, estimator, sample_rows, bar)
+            rows = _rows_for(work, batch_rows, memory_limit)
+            note = {"batch_rows": rows, "n_rows": total, "position": (0, 0), "seen": 0}
+            notes.write(work, note)
+        seen, start = note["seen"], Position(*note["position"])
+        for batch, position in _ahead(table.batches(note["batch_rows"], start)):
+            _learn(work, *batch)
+            seen += len(batch[0])
+            note = note | {"position": position, "seen": seen}
+            notes.write_if_due(work, note)
+            bar.count(seen, total)
+        if not seen:
+            raise ValueError(f"the table holds no rows: {source}")
+        notes.write(work, note)
+    return become(estimator, work, np.array(table.columns, dtype=object))
+
+
+class Checkpoint:
+    """What a fit over files has learned, and how far it has read.
+
+    Parameters
+    ----------
+    path : path or None
+        None keeps nothing.
+    every : float
+        Seconds between two writes.
+    estimator : one-pass model
+    table : Table
+    batch_rows : int or None
+        As wished for by the caller.
+    """
+
+    def __init__(self, path, every, estimator, table, batch_rows):
+        self._path = None if path is None else Path(path)
+        self._every = every
+        self._last = time.monotonic()
+        if path is not None and not table.has_files:
+            raise ValueError("checkpoint needs a source that is made of files")
+        if path is not None:
+            parameters = sorted(estimator.get_params(deep=True).items())
+            text = f"{type(estimator).__name__} {parameters} {batch_rows}"
+            plan = estimator.fingerprint() if estimator._is_prepared() else ""
+            self._digest = hashlib.sha256(
+                f"{text} {plan} {table.fingerprint()}".encode()
+            ).hexdigest()
+
+    def read(self):
+        """The model so far and the note, None where there is no file yet."""
+        if self._path is None or not self._path.exists():
+            return None
+        try:
+            model, note = unpack_model(self._path.read_bytes())
+        except ModelFileError as error:
+            raise ModelFileError(f"checkpoint={str(self._path)!r}: {error}") from error
+        if not note or note.get("digest") != self._digest:
+            raise ValueError(
+                f"checkpoint={str(self._path)!r} belongs to another fit: its files, "
+                "columns or parameters differ. Delete it, or give another path"
+            )
+        return model, note
+
+    def write_if_due(self, model, note):
+        """Write if the last time is long enough ago."""
+        if time.monotonic() - self._last >= self._every:
+            self.write(model, note)
+
+    def write(self, model, note):
+        """Write beside the old file, then put the new one in its place."""
+        if self._path is None:
+            return
+        data = pack_model(model, note | {"digest": self._digest})
+        try:
+            write_atomically(self._path, data)
+        except OSError as error:
+            raise OSError(
+                f"checkpoint={str(self._path)!r} could not be written: {error}"
+            ) from error
+        self._last = time.monotonic()
+
+
+def _fresh(estimator):
+    """A model to work on, and whether it has been prepared."""
+    if estimator._is_prepared() and estimator.state_ is None:
+        return without_names(estimator), True
+    return clone(estimator), False
+
+
+def _learn(work, X, y, weight):
+    work.partial_fit(X, y, sample_weight=weight)
+
+
+def _plan_from(table, estimator, sample_rows, bar):
+    """A prepared model, and the number of rows of the table if it is known."""
+    work, planned = _fresh(estimator)
+    if planned:
+        compare_columns(estimator, table.columns)
+        return work, table.n_rows
+    rng = generator(estimator.random_state)
+    reservoir = Reservoir(sample_rows or sample_size(estimator), rng)
+    part = table.some_pieces(_SAMPLE_PIECES)
+    for batch, _ in part.batches(_READ_ROWS):
+        reservoir.add(*batch)
+        bar.update(None, f"looked at {reservoir.n_passed:,} rows")
+    if not reservoir.n_passed:
+        raise ValueError("the table holds no rows: nothing to learn from")
+    options = {}
+    if table.targets and hasattr(estimator, "_essential_targets"):
+        options["targets"] = _essential(work, table)
+    work.prepare(*reservoir.sample(), **options)
+    return work, table.n_rows or reservoir.n_passed
+
+
+def _essential(work, table):
+    """All labels, or the lowest and highest values, of a pass over the targets."""
+    known = None
+    for (_, y, _), _ in table.only_targets().batches(_READ_ROWS):
+        fresh = work._essential_targets(y)
+        both = fresh if known is None else np.concatenate([known, fresh])
+        known = work._essential_targets(both)
+    return known
+
+
+def _rows_for(work, batch_rows, memory_limit):
+    return rows_per_batch(
+        work,
+        work.n_features_in_,
+        work._n_outcomes(),
+        batch_rows=batch_rows,
+        memory_limit=memory_limit,
+    )
+
+
+def sample_size(estimator):
+    """How many rows to choose scaling, γ and map from."""
+    return max(_SAMPLE_ROWS, _SAMPLE_ROWS_PER_COMPONENT * estimator.n_components)
+
+
+def _checked(columns, batch, *, reset):
+    """A batch as X, y and weights, its columns compared with those of the first."""
+    X, y, weight = _unpacked(batch)
+    numeric = columns._numeric_rows()
+    X = check_rows(columns, X, reset=reset, dtype=columns._row_dtype(), numeric=numeric)
+    return X, None if y is None else np.asarray(y), weight
+
+
+def _unpacked(batch):
+    if not isinstance(batch, tuple):
+        return batch, None, None
+    if not 1 <= len(batch) <= 3:
+        raise ValueError(
+            "a batch must be X, (X, y) or (X, y, sample_weight), got a tuple of "
+            f"{len(batch)}"
+        )
+    return (*batch, *[None] * (3 - len(batch)))
+
+
+def _ahead(items: Iterable):
+    """The same items, the next one being made while one is used."""
+    iterator = iter(items)
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, iterator, None)
+        while (item := coming.result()) is not None:
+            coming = pool.submit(next, iterator, None)
+            yield item

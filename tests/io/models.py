@@ -1,0 +1,403 @@
+"""Small models of every kind that a file can hold, each with rows to ask about.
+
+Nearly all have a fixed γ, few components and few rows, so that each takes
+milliseconds. They are made when asked for, and once.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rhokit import (
+    DMKDE,
+    DMKDESGD,
+    DMKDClassifier,
+    DMKDClassifierSGD,
+    FourierFeatures,
+    LandmarkFeatures,
+    MeanEmbeddingKDE,
+    OneHotFeatures,
+    QMClassifier,
+    QMClassifierSGD,
+    QMOrdinalClassifier,
+    QMRegressor,
+    QMRegressorSGD,
+    QuadratureFeatures,
+    SoftmaxFeatures,
+)
+
+SMALL = {"gamma": 1.0, "n_components": 12, "random_state": 0}
+TRAINED = {
+    "gamma": 1.0,
+    "n_components": 10,
+    "rank": 4,
+    "max_epochs": 2,
+    "random_state": 0,
+}
+
+
+@dataclass(frozen=True)
+class Data:
+    """Rows and targets; the first half is for fitting, the second for going on."""
+
+    rows: Any
+    target: Any = None
+
+    def half(self, which: int) -> tuple[Any, ...]:
+        part = slice(0, len(self.rows) // 2) if not which else slice(-20, None)
+        rows = self.rows.iloc[part] if hasattr(self.rows, "iloc") else self.rows[part]
+        return (rows,) if self.target is None else (rows, self.target[part])
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model, the rows it was made from, and what else is known of it."""
+
+    name: str
+    make: Callable[[Data], Any]
+    data: Data
+
+    @property
+    def model(self) -> Any:
+        """The model; always the same object, so nobody may change it."""
+        return _made(self.name)
+
+    @property
+    def queries(self) -> Any:
+        """Rows to predict: among the data and between them."""
+        rows = self.data.half(1)[0]
+        return rows[:12]
+
+    def fresh(self) -> Any:
+        """The model, made anew."""
+        return self.make(self.data)
+
+
+def plane(dtype="float64", n=80):
+    """Two clouds in the plane."""
+    rng = np.random.default_rng(0)
+    half = n // 2
+    parts = [rng.normal(0, 1, (half, 2)), rng.normal([3, 1], 0.6, (half, 2))]
+    return rng.permutation(np.concatenate(parts)).astype(dtype)
+
+
+def wide(dtype="float64", n=80):
+    """Clouds in six dimensions, so that distances come from a product."""
+    rng = np.random.default_rng(1)
+    return (rng.normal(size=(n, 6)) @ rng.normal(size=(6, 6)) / 2).astype(dtype)
+
+
+def line(n=80):
+    return np.random.default_rng(2).normal(size=(n, 1))
+
+
+def parts(rows, names):
+    """Labels that follow the first column, some of them wrong."""
+    rng = np.random.default_rng(3)
+    score = rows[:, 0] + 0.4 * rng.normal(size=len(rows))
+    cuts = np.quantile(score, np.arange(1, len(names)) / len(names))
+    return np.array(names)[np.searchsorted(cuts, score)]
+
+
+def values(rows):
+    """A value that follows the rows, with the extremes in the first half."""
+    rng = np.random.default_rng(4)
+    target = np.sin(rows[:, 0]) + rows[:, -1] / 3 + 0.1 * rng.normal(size=len(rows))
+    target[0], target[1] = target.min() - 0.1, target.max() + 0.1
+    return target
+
+
+def words(n=80):
+    """Two columns of text with gaps; both halves hold every category."""
+    kinds = [("red", "big"), ("red", "small"), ("blue", None), (None, "big")]
+    chosen = np.random.default_rng(5).integers(len(kinds), size=n)
+    chosen[:4] = chosen[-4:] = np.arange(4)
+    rows = np.empty((n, 2), dtype=object)
+    for row, code in enumerate(chosen):
+        rows[row] = kinds[code]
+    return rows
+
+
+def frame(n=80):
+    return pd.DataFrame(plane(n=n), columns=["length", "width"])
+
+
+TEXT = ("aphid", "bee", "cicada")
+
+PLANE = Data(plane())
+SINGLE = Data(plane("float32"))
+WIDE = Data(wide())
+LINE = Data(line())
+WORDS = Data(words())
+CLASSES = Data(plane(), parts(plane(), TEXT))
+SINGLE_CLASSES = Data(plane("float32"), parts(plane(), TEXT))
+INTS = Data(plane(), parts(plane(), (-2, 5, 40)))
+BOOLS = Data(plane(), parts(plane(), (False, True)))
+OBJECTS = Data(plane(), parts(plane(), TEXT).astype(object))
+GRADES = Data(wide(), parts(wide(), (1, 2, 3, 4)))
+VALUES = Data(plane(), values(plane()))
+SINGLE_VALUES = Data(plane("float32"), values(plane()))
+PAIRS = Data(wide(), np.column_stack([values(wide()), -2 * values(wide()[:, ::-1])]))
+FRAME = Data(frame(), parts(plane(), TEXT))
+WORD_CLASSES = Data(words(), np.array(["no", "yes"])[(words()[:, 0] == "red") * 1])
+
+
+def fitted(model):
+    """Fit to the first half of the data."""
+    return lambda data: model().fit(*data.half(0))
+
+
+def prepared(model):
+    return lambda data: model().prepare(*data.half(0))
+
+
+def unfitted(model):
+    return lambda data: model()
+
+
+def fitted_map(model):
+    return lambda data: model().fit(data.half(0)[0])
+
+
+def estimator(kind, **parameters):
+    return lambda: kind(**(SMALL | parameters))
+
+
+def trained(kind, **parameters):
+    return lambda: kind(**(TRAINED | parameters))
+
+
+def fourier(**parameters):
+    return FourierFeatures(**({"n_components": 12, "random_state": 1} | parameters))
+
+
+def landmarks(**parameters):
+    return LandmarkFeatures(**({"n_components": 12, "random_state": 1} | parameters))
+
+
+def grid(**parameters):
+    return QuadratureFeatures(**({"tol": 1e-2, "bounds": [[-4.0], [4.0]]} | parameters))
+
+
+def _density_cases(kind, prefix):
+    maps = {
+        "phase": fourier(),
+        "unnormalized": fourier(normalize=False),
+        "pair": fourier(form="pair", sampling="orthogonal"),
+        "complex": fourier(form="complex", sampling="sobol"),
+        "structured": fourier(sampling="structured"),
+        "landmarks": landmarks(),
+        "normalized": landmarks(normalize=True, selection="uniform"),
+        "given": landmarks(landmarks=plane()[:6]),
+    }
+    for name, feature_map in maps.items():
+        for precision, data in (("double", PLANE), ("single", SINGLE)):
+            model = estimator(kind, feature_map=feature_map)
+            yield f"{prefix}-{name}-{precision}", fitted(model), data
+    yield f"{prefix}-grid", fitted(estimator(kind, feature_map=grid())), LINE
+    yield f"{prefix}-words", fitted(estimator(kind, feature_map=OneHotFeatures())), WORDS
+    yield f"{prefix}-wide", fitted(estimator(kind, scale="whiten", gamma=0.3)), WIDE
+    yield f"{prefix}-robust", fitted(estimator(kind, scale="robust")), PLANE
+    yield f"{prefix}-widths", fitted(estimator(kind, scale=[0.5, 2])), PLANE
+    yield f"{prefix}-dtype", fitted(estimator(kind, dtype=np.float32)), PLANE
+    yield f"{prefix}-frame", fitted(estimator(kind)), Data(frame())
+    yield f"{prefix}-prepared", prepared(estimator(kind)), PLANE
+    yield f"{prefix}-unfitted", unfitted(estimator(kind, feature_map=landmarks())), PLANE
+
+
+def _class_cases(kind, prefix, **parameters):
+    def model(**more):
+        return estimator(kind, **(parameters | more))
+
+    yield f"{prefix}-text", fitted(model()), CLASSES
+    yield f"{prefix}-single", fitted(model(feature_map="fourier")), SINGLE_CLASSES
+    yield f"{prefix}-ints", fitted(model(feature_map="landmarks")), INTS
+    yield f"{prefix}-bools", fitted(model(feature_map=fourier())), BOOLS
+    yield f"{prefix}-objects", fitted(model()), OBJECTS
+    yield f"{prefix}-complex", fitted(model(feature_map=fourier(form="complex"))), INTS
+    yield f"{prefix}-within", fitted(model(scale="within", rank=5)), CLASSES
+    yield f"{prefix}-words", fitted(model(feature_map=OneHotFeatures())), WORD_CLASSES
+    yield f"{prefix}-loo-rank", fitted(model(rank="loo")), GRADES
+    yield f"{prefix}-frame", fitted(model()), FRAME
+    yield f"{prefix}-prepared", prepared(model()), CLASSES
+    yield f"{prefix}-unfitted", unfitted(model()), CLASSES
+
+
+def _value_cases(kind, prefix):
+    few = {"n_levels": 6, "beta": 30.0}
+
+    def model(**more):
+        return estimator(kind, **(few | more))
+
+    yield f"{prefix}-one", fitted(model()), VALUES
+    yield f"{prefix}-single", fitted(model(feature_map="fourier")), SINGLE_VALUES
+    yield f"{prefix}-two", fitted(model()), PAIRS
+    yield f"{prefix}-raw", fitted(model(calibration=None)), VALUES
+    yield f"{prefix}-complex", fitted(model(feature_map=fourier(form="complex"))), VALUES
+    yield f"{prefix}-within", fitted(model(scale="within", rank=4)), VALUES
+    yield f"{prefix}-elbow", fitted(model(rank="elbow")), VALUES
+    yield f"{prefix}-loo", fitted(model(beta="loo", rank="loo")), PAIRS
+    yield f"{prefix}-bounds", fitted(model(bounds=(-9, 9))), VALUES
+    yield (
+        f"{prefix}-words",
+        fitted(model(feature_map=OneHotFeatures())),
+        Data(words(), values(plane())),
+    )
+    yield f"{prefix}-prepared", prepared(model()), VALUES
+    yield f"{prefix}-unfitted", unfitted(model()), VALUES
+
+
+def _all_cases():
+    yield from _density_cases(DMKDE, "density")
+    yield "density-rank", fitted(estimator(DMKDE, rank=4)), PLANE
+    yield "density-share", fitted(estimator(DMKDE, rank=0.5)), SINGLE
+    yield "density-loo", fitted(estimator(DMKDE, gamma="loo")), PLANE
+    yield from _density_cases(MeanEmbeddingKDE, "mean")
+    yield from _class_cases(DMKDClassifier, "classes")
+    rejects = {"reject": 0.1, "feature_map": "landmarks"}
+    yield "classes-reject", fitted(estimator(DMKDClassifier, **rejects)), CLASSES
+    yield (
+        "classes-reject-single",
+        fitted(estimator(DMKDClassifier, **rejects, rank=6)),
+        SINGLE_CLASSES,
+    )
+    yield (
+        "classes-reject-words",
+        fitted(estimator(DMKDClassifier, reject=0.1, feature_map=OneHotFeatures())),
+        WORD_CLASSES,
+    )
+    yield (
+        "classes-priors",
+        fitted(estimator(DMKDClassifier, priors=[0.2, 0.3, 0.5], reject_label=-1)),
+        INTS,
+    )
+    yield (
+        "classes-threshold",
+        fitted(estimator(DMKDClassifier, min_log_density=-3.0, priors="uniform")),
+        CLASSES,
+    )
+    yield from _class_cases(QMClassifier, "joint")
+    yield "joint-rank", fitted(estimator(QMClassifier, joint_rank=5)), CLASSES
+    yield "joint-softmax", fitted(estimator(QMClassifier, output_map="softmax")), INTS
+    yield (
+        "joint-map",
+        fitted(estimator(QMClassifier, output_map=SoftmaxFeatures(n_components=5))),
+        INTS,
+    )
+    yield (
+        "joint-random-map",
+        fitted(estimator(QMClassifier, output_map=FourierFeatures(n_components=4))),
+        INTS,
+    )
+    yield from _class_cases(QMOrdinalClassifier, "ordinal")
+    yield (
+        "ordinal-chosen",
+        fitted(estimator(QMOrdinalClassifier, beta=9.0, decision="median")),
+        GRADES,
+    )
+    yield "ordinal-rank", fitted(estimator(QMOrdinalClassifier, joint_rank=6)), GRADES
+    yield from _value_cases(QMRegressor, "values")
+    yield "trained-density", fitted(trained(DMKDESGD)), PLANE
+    yield "trained-density-single", fitted(trained(DMKDESGD)), SINGLE
+    moved = {"train_features": True, "feature_map": "landmarks"}
+    yield "trained-density-moved", fitted(trained(DMKDESGD, **moved)), PLANE
+    yield "trained-density-start", _started, PLANE
+    yield "trained-density-frame", fitted(trained(DMKDESGD)), Data(frame())
+    yield "trained-classes", fitted(trained(DMKDClassifierSGD)), CLASSES
+    waves = {"train_features": True, "feature_map": "fourier"}
+    yield "trained-classes-moved", fitted(trained(DMKDClassifierSGD, **waves)), INTS
+    yield "trained-joint", fitted(trained(QMClassifierSGD)), CLASSES
+    yield "trained-values", fitted(trained(QMRegressorSGD, n_levels=6)), VALUES
+    judged = {"n_levels": 6, "early_stopping": True, "validation_fraction": 0.3}
+    yield "trained-values-judged", fitted(trained(QMRegressorSGD, **judged)), VALUES
+    yield "trained-unfitted", unfitted(trained(QMRegressorSGD)), VALUES
+
+
+def _started(data):
+    return DMKDESGD.from_estimator(DMKDE(**SMALL).fit(*data.half(0)), rank=4)
+
+
+CASES = {name: Case(name, make, data) for name, make, data in _all_cases()}
+
+MAPS = {
+    f"{name}-{precision}": Case(f"{name}-{precision}", fitted_map(make), data)
+    for precision, data in (("double", PLANE), ("single", SINGLE))
+    for name, make in {
+        "phase": fourier,
+        "pair": lambda: fourier(form="pair", sampling="halton"),
+        "complex": lambda: fourier(form="complex"),
+        "structured": lambda: fourier(sampling="structured", form="pair"),
+        "landmarks": landmarks,
+        "normalized": lambda: landmarks(normalize=True),
+        "softmax": lambda: SoftmaxFeatures(n_components=4),
+        "grid": lambda: QuadratureFeatures(tol=1e-2, gamma=0.1),
+    }.items()
+} | {
+    "words": Case("words", fitted_map(OneHotFeatures), WORDS),
+    "numbers": Case(
+        "numbers", fitted_map(OneHotFeatures), Data(np.array([[1, 2], [3, 4]] * 30))
+    ),
+    "map-of-a-frame": Case("map-of-a-frame", fitted_map(landmarks), Data(frame())),
+}
+
+
+def is_fitted(model):
+    return getattr(model, "__sklearn_is_fitted__", lambda: False)()
+
+
+FITTED = [name for name in CASES if not name.endswith(("prepared", "unfitted"))]
+
+
+@cache
+def _made(name: str) -> Any:
+    case = CASES.get(name) or MAPS[name]
+    return case.fresh()
+
+
+def answers(model, queries):
+    """Everything that a fitted model says about rows, by name."""
+    said = {}
+    for method in (
+        "score_samples",
+        "density",
+        "predict",
+        "predict_proba",
+        "predict_log_proba",
+        "decision_function",
+        "predict_state",
+        "predict_distribution",
+        "predict_quantiles",
+        "transform",
+    ):
+        if hasattr(model, method):
+            said[method] = getattr(model, method)(queries)
+    if hasattr(model, "predict_interval"):
+        said["predict_interval"] = model.predict_interval(queries, 0.8)
+        said["std"] = model.predict(queries, return_std=True)[1]
+    if hasattr(model, "sample"):
+        said["sample"] = _drawn(model)
+    if hasattr(model, "coverage") and not _without_coverage(model):
+        said["coverage"] = model.coverage(queries)
+    for name in ("threshold_", "floor_", "levels_", "classes_", "class_count_"):
+        value = getattr(model, name, None)
+        if value is not None:
+            said[name] = np.asarray(value)
+    return said
+
+
+def _drawn(model):
+    """Rows drawn from the density, or why that cannot be."""
+    try:
+        return model.sample(5, random_state=7)
+    except ValueError as error:  # few random features have no density but noise
+        return np.array(str(error))
+
+
+def _without_coverage(model):
+    """Normalised landmarks have none."""
+    inner = getattr(model, "estimator_", model)
+    return getattr(getattr(inner, "feature_map_", inner), "normalize", False)
