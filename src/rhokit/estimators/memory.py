@@ -2,17 +2,16 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from rhokit.fast import blas_threads, block_rows
 
 # Sums that a worker has under way at once; more outcomes are closed one by one.
 _OPEN_SUMS = 4
-# Rows that leave-one-out looks at, and copies of their columns.
-_PLANNED_ROWS = 8192
-_PLANNING_COPIES = 3
-# Matrices of the landmarks' kernel while it is decomposed.
-_DECOMPOSITION = 8
+# Measured on models of 512 to 2,048 columns, and a little more: columns of the rows
+# that leave-one-out looks at, matrices of their own size, copies of the sample.
+_PLANNED_COLUMNS = 3 * 6000
+_PLANNED_MATRICES = 2
+_PLANNED_ROWS = 2 * 20_000
+_PLANNED_REST = 2**24
 # Rows as they are given, as they are checked, and as they are scaled.
 _BATCH_COPIES = 3
 
@@ -72,12 +71,12 @@ def estimate_memory(*, n_features, n_columns, n_outcomes, matrix, itemsize, batc
         min(k, _OPEN_SUMS) * size * (itemsize if itemsize == wide else itemsize + wide)
     )
     columns = block_rows(m) * m * itemsize
-    planned = min(_PLANNED_ROWS, 8 * m) * (m + d) * wide * _PLANNING_COPIES
+    planned = _PLANNED_COLUMNS * m * itemsize + _PLANNED_MATRICES * m * m * wide
     return MemoryEstimate(
-        planning=int(planned + _DECOMPOSITION * m * m * wide),
+        planning=int(planned + _PLANNED_ROWS * d * 8 + _PLANNED_REST),
         sums=int(3 * k * size * wide),
         workers=int(blas_threads() * (own + 2 * columns)),
-        batch=int(_BATCH_COPIES * batch_rows * d * np.dtype(np.float64).itemsize),
+        batch=int(_BATCH_COPIES * batch_rows * d * 8),
         map=int((m * m + m * d) * (itemsize + wide)),
     )
 

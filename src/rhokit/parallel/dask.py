@@ -86,14 +86,10 @@ def fit(
 chunktype=numpy.ndarray>
     """
     data = _Partitions(X, y, sample_weight, estimator._numeric_rows())
+    budget = {"batch_rows": batch_rows, "memory_limit": memory_limit}
+    rows_per_batch(estimator, n_features=data.n_columns, **budget)
     plan = _plan(estimator, data, sample_rows)
-    rows = rows_per_batch(
-        plan,
-        plan.n_features_in_,
-        plan._n_outcomes(),
-        batch_rows=batch_rows,
-        memory_limit=memory_limit,
-    )
+    rows = rows_per_batch(plan, **budget)
     sent = _constant(plan)
     parts = [_LEARN(sent, part, rows) for part in data.delayed()]
     total = _compute(tree(parts, _ADD_UP))
@@ -145,6 +141,7 @@ class _Partitions:
                 f"X must be a Dask array or dataframe, got {type(X).__name__}"
             )
         self._X = X
+        self.n_columns = len(self._roles.columns) if self._roles else X.shape[1]
         self._y, self._weight = (_aligned(part, X) for part in (y, sample_weight))
 
     def delayed(self):

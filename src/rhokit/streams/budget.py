@@ -10,12 +10,26 @@ _ROWS_PER_OUTCOME = 4096
 _FEWEST_ROWS, _MOST_ROWS = 4096, 2**18
 # A batch has about this many bytes; more only where few rows would not pay.
 _BATCH_BYTES, _MOST_BATCH_BYTES = 2**24, 2**27
+# What pyarrow holds while it reads.
+_READING_BYTES = 48 * 10**6
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _UNITS |= {"KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 
 
-def rows_per_batch(estimator, n_features, n_outcomes, *, batch_rows, memory_limit):
+def rows_per_batch(
+    estimator, *, batch_rows, memory_limit, n_features=None, reading=False
+):
     """Rows of a batch: those wished for, or as many as pay and fit in memory.
+
+    Parameters
+    ----------
+    estimator : one-pass model
+    batch_rows : int or None
+    memory_limit : int, str or None
+    n_features : int, optional
+        Columns of the rows, for a model that is not prepared yet.
+    reading : bool
+        Whether batches are read from files meanwhile.
 
     Raises
     ------
@@ -23,22 +37,25 @@ def rows_per_batch(estimator, n_features, n_outcomes, *, batch_rows, memory_limi
         If even small batches need more than ``memory_limit``.
     """
     limit = parse_limit(memory_limit)
-    rows = batch_rows or _good_rows(n_features, n_outcomes)
-
-    def estimate(rows):
-        return estimator.memory_estimate(n_features, n_outcomes, rows)
-
+    d = n_features or estimator.n_features_in_
+    n_outcomes = estimator._n_outcomes()
+    rows = batch_rows or _good_rows(d, n_outcomes)
     if limit is None:
         return rows
-    while batch_rows is None and rows > _FEWEST_ROWS and estimate(rows).total > limit:
+
+    def needed(rows):
+        own = estimator.memory_estimate(d, n_outcomes, rows)
+        return own.total + (_READING_BYTES + 2 * rows * 8 * d if reading else 0)
+
+    while batch_rows is None and rows > _FEWEST_ROWS and needed(rows) > limit:
         rows //= 2
-    needed = estimate(rows)
-    if needed.total > limit:
+    if needed(rows) > limit:
         raise MemoryError(
-            f"memory_limit={memory_limit!r} is less than the {needed} that "
-            f"{type(estimator).__name__} needs for {n_features} columns and "
-            f"{n_outcomes} outcome(s) in batches of {rows:,} rows: lower n_components "
-            f"(now {estimator.n_components}), set dtype='float32', or raise the limit"
+            f"memory_limit={memory_limit!r} is less than the {as_text(needed(rows))} "
+            f"that {type(estimator).__name__} needs for {d} columns and {n_outcomes} "
+            f"outcome(s) in batches of {rows:,} rows: lower n_components (now "
+            f"{estimator.n_components}), set dtype='float32', or raise the limit. What "
+            f"learning takes of it: {estimator.memory_estimate(d, n_outcomes, rows)}"
         )
     return rows
 
@@ -63,6 +80,3 @@ def _good_rows(n_features, n_outcomes):
     row = 8 * n_features
     wanted = max(_BATCH_BYTES // row, _ROWS_PER_OUTCOME * n_outcomes)
     return max(_FEWEST_ROWS, min(wanted, _MOST_BATCH_BYTES // row, _MOST_ROWS))
-
-
-__all__ = ["as_text", "parse_limit", "rows_per_batch"]

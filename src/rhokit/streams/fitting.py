@@ -69,15 +69,18 @@ def fit_batches(
     work, planned = _fresh(estimator)
     columns = copy(estimator)  # remembers and compares the columns' names
     wanted = sample_rows or sample_size(estimator)
+    budget = {"batch_rows": batch_rows, "memory_limit": memory_limit}
     waiting, seen = RowBuffer(), 0
     with ProgressBar(f"Fitting {type(estimator).__name__}") as bar:
         for number, batch in enumerate(batches):
             waiting.add(*_checked(columns, batch, reset=number == 0 and not planned))
+            if number == 0:  # before planning, which takes memory too
+                rows_per_batch(work, n_features=columns.n_features_in_, **budget)
             if not planned and waiting.n_rows >= wanted:
                 work.prepare(*waiting.peek())
                 planned = True
             if planned and seen == 0:
-                batch_rows = _rows_for(work, batch_rows, memory_limit)
+                batch_rows = rows_per_batch(work, **budget)
             if planned and waiting.n_rows >= batch_rows:
                 seen += waiting.n_rows
                 _learn(work, *waiting.take())
@@ -86,7 +89,7 @@ def fit_batches(
             raise ValueError("batches hold no rows: nothing to learn from")
         if not planned:
             work.prepare(*waiting.peek())
-            _rows_for(work, batch_rows, memory_limit)
+            rows_per_batch(work, **budget)
         if waiting.n_rows:
             _learn(work, *waiting.take())
     return become(estimator, work, getattr(columns, "feature_names_in_", None))
@@ -168,6 +171,8 @@ def fit_files(
         numeric=estimator._numeric_rows(),
         dtype=estimator._row_dtype(),
     )
+    budget = {"batch_rows": batch_rows, "memory_limit": memory_limit, "reading": True}
+    rows_per_batch(estimator, n_features=len(table.columns), **budget)
     notes = Checkpoint(checkpoint, checkpoint_every, estimator, table, batch_rows)
     with ProgressBar(f"Fitting {type(estimator).__name__}") as bar:
         known = notes.read()
@@ -176,7 +181,7 @@ def fit_files(
             total = note["n_rows"]
         else:
             work, total = _plan_from(table, estimator, sample_rows, bar)
-            rows = _rows_for(work, batch_rows, memory_limit)
+            rows = rows_per_batch(work, **budget)
             note = {"batch_rows": rows, "n_rows": total, "position": (0, 0), "seen": 0}
             notes.write(work, note)
         seen, start = note["seen"], Position(*note["position"])
@@ -295,16 +300,6 @@ def _essential(work, table):
         both = fresh if known is None else np.concatenate([known, fresh])
         known = work._essential_targets(both)
     return known
-
-
-def _rows_for(work, batch_rows, memory_limit):
-    return rows_per_batch(
-        work,
-        work.n_features_in_,
-        work._n_outcomes(),
-        batch_rows=batch_rows,
-        memory_limit=memory_limit,
-    )
 
 
 def sample_size(estimator):
