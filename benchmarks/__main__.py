@@ -17,6 +17,7 @@ SECTIONS = (
     "values",
     "gradient",
     "ordinal",
+    "scale",
 )
 _RESULTS = Path(__file__).parent / "results"
 

@@ -158,7 +158,9 @@ def element_loops(repeats, n=128, dim=1024, calls=200):
         {
             "cos": _repeated(lambda: cosine(turns, ones, ones, scale, False), calls),
             "np.cos": _repeated(lambda: np.cos(values, out=out), calls),
-            "exp": _repeated(lambda: power(exponents, zeros, scale), calls),
+            "exp": _repeated(
+                lambda: power(exponents, zeros, scale, np.float32(-63)), calls
+            ),
             "np.exp": _repeated(lambda: np.exp(values, out=out), calls),
         },
         repeats,

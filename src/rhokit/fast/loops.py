@@ -235,14 +235,18 @@ def short_cosine_rows(
 
 
 @_compiled
-def exp_rows(exponents: Any, row_shift: Any, row_scale: Any) -> None:
-    """In place: exponents (n, m) of two, shifted by row, become kernel columns."""
+def exp_rows(exponents: Any, row_shift: Any, row_scale: Any, least: Any) -> None:
+    """In place: exponents (n, m) of two, shifted by row, become kernel columns.
+
+    Exponents below ``least`` become zero.
+    """
     zero = exponents.dtype.type(0)
     n, m = exponents.shape
     for i in range(n):
         for j in range(m):
             e = min(exponents[i, j] + row_shift[i], zero)
-            exponents[i, j] = row_scale[i] * _power_of_two(e)
+            scale = row_scale[i] if e >= least else zero
+            exponents[i, j] = scale * _power_of_two(e)
 
 
 @_compiled

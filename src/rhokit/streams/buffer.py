@@ -35,18 +35,15 @@ def joined(batches: list[Batch]):
     """Several batches as one."""
     if len(batches) == 1:
         return batches[0]
-    rows, targets, weights = zip(*batches, strict=True)
-    if any(y is None for y in targets) and any(y is not None for y in targets):
+    rows, targets, weights = map(list, zip(*batches, strict=True))
+    if any(y is None for y in targets) != all(y is None for y in targets):
         raise ValueError("some batches have a target y and others have none")
-    if any(w is not None for w in weights):
-        weights = [
-            np.ones(len(X)) if w is None else w
-            for X, w in zip(rows, weights, strict=True)
-        ]
-    return (
-        np.concatenate(rows),
-        None if targets[0] is None else np.concatenate(targets),
-        None if weights[0] is None else np.concatenate(weights),
+    if any(weight is not None for weight in weights):
+        pairs = zip(rows, weights, strict=True)
+        weights = [np.ones(len(X)) if w is None else w for X, w in pairs]
+    return tuple(
+        None if parts[0] is None else np.concatenate(parts)
+        for parts in (rows, targets, weights)
     )
 
 
