@@ -5,9 +5,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # 0: quick; larger: more rows and repetitions
 BENCH ?=
+COUNT ?= 100000
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint types imports format bench clean
+.PHONY: help demo test test-slow fuzz lint types imports format bench clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) \
@@ -29,6 +30,9 @@ test: $(VENV)/.test  ## Lint, types, import contract and tests (CI runs this)
 
 test-slow: $(VENV)/.test  ## The tests marked slow (minutes)
 	$(BIN)/python -m pytest -q -m slow
+
+fuzz: $(VENV)/.test  ## 100,000 damaged and hostile model files (COUNT=N for others)
+	$(BIN)/python -m tests.io.fuzz --count $(COUNT)
 
 lint: $(VENV)/.test  ## ruff, codespell, and no comparison that asserts nothing
 	$(BIN)/ruff format --check .

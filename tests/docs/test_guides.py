@@ -1,4 +1,4 @@
-"""Every section of docs/torch.md runs, on its own."""
+"""Every section of the guides runs, on its own."""
 
 import doctest
 import re
@@ -6,17 +6,19 @@ from pathlib import Path
 
 import pytest
 
-GUIDE = Path(__file__).parents[2] / "docs" / "torch.md"
+DOCS = Path(__file__).parents[2] / "docs"
+GUIDES = ("torch", "scale")
 
 
 def sections():
-    """Title, text and first line of every section that has examples."""
-    text = GUIDE.read_text(encoding="utf-8")
-    for match in re.finditer(r"^## (.+?)\n.*?(?=^## |\Z)", text, re.M | re.S):
-        if ">>>" in match[0]:
-            yield pytest.param(
-                match[0], text[: match.start()].count("\n"), match[1], id=match[1]
-            )
+    """Text, first line and title of every section that has examples."""
+    for guide in GUIDES:
+        text = (DOCS / f"{guide}.md").read_text(encoding="utf-8")
+        for match in re.finditer(r"^## (.+?)\n.*?(?=^## |\Z)", text, re.M | re.S):
+            if ">>>" in match[0]:
+                line = text[: match.start()].count("\n")
+                title = f"{guide}: {match[1]}"
+                yield pytest.param(match[0], line, title, id=title)
 
 
 # Lightning's own affairs: a name that newer versions of torch deprecate, and advice
@@ -25,7 +27,7 @@ def sections():
 @pytest.mark.filterwarnings("ignore:The 'train_dataloader' does not have many workers")
 @pytest.mark.parametrize(("text", "line", "title"), list(sections()))
 def test_a_section_runs(text, line, title):
-    example = doctest.DocTestParser().get_doctest(text, {}, title, str(GUIDE), line)
+    example = doctest.DocTestParser().get_doctest(text, {}, title, title, line)
     report = []
     failed, tried = doctest.DocTestRunner().run(example, out=report.append)
     assert tried > 0
