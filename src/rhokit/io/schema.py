@@ -45,6 +45,7 @@ Values = Mapping[str, Any]
 Check = Callable[[Values, Values, Reader], None]
 
 FLOATS = ("float32", "float64")
+POSITIVE = Number(float(np.finfo(float).tiny))
 
 
 class Object:
@@ -254,7 +255,7 @@ MAPS: dict[str, tuple[Fields, Check]] = {
         _check_fourier,
     ),
     "QuadratureFeatures": (
-        COSINES | BOX | {"reach_": Number(0)},
+        COSINES | BOX | {"reach_": POSITIVE},
         _check_quadrature,
     ),
     "LandmarkFeatures": (
@@ -269,7 +270,7 @@ MAPS: dict[str, tuple[Fields, Check]] = {
     ),
     "OneHotFeatures": (MAP | {"categories_": Categories("d", "D")}, _check_onehot),
     "SoftmaxFeatures": (
-        MAP | BOX | {"beta_": Number(0), "landmarks_": Array((None, "d"))},
+        MAP | BOX | {"beta_": POSITIVE, "landmarks_": Array((None, "d"))},
         _check_softmax,
     ),
 }
@@ -306,6 +307,10 @@ def _check_common(parameters: Values, fitted: Values, reader: Reader) -> None:
         else:
             volume = np.linalg.slogdet(scaling)[1]
     _require(not np.isnan(volume) and volume > -math.inf, "scaling_ has no volume")
+    proposal = fitted.get("_proposal")
+    if proposal is not None:
+        total = proposal.parts["weights"].sum()
+        _require(abs(total - 1) < 1e-6, "the weights of _proposal must sum to one")
 
 
 def _check_state(kinds: tuple[type, ...], fitted: Values) -> None:
@@ -399,11 +404,11 @@ PROPOSAL = Record(
     Proposal,
     anchors=Array(("a", "d")),
     weights=Array(("a",), low=0),
-    widths=Array(("a", "d"), low=float(np.finfo(float).tiny)),
+    widths=Array(("a", "d"), low=POSITIVE.low),
 )
 COMMON: Fields = COLUMNS | {
     "scaling_": Record(Scaling, centre=Array(("d",)), matrix=Array(("d",), ("d", "d"))),
-    "gamma_": Maybe(Number(0)),
+    "gamma_": Maybe(POSITIVE),
     "feature_map_": Object(MAPS),
 }
 DENSITY: Fields = COMMON | {"state_": Maybe(STATE), "_proposal": Maybe(PROPOSAL)}
@@ -427,7 +432,7 @@ ONE_PASS: dict[str, tuple[Fields, Check]] = {
         CLASSES
         | {
             "_output_seed": Number(0, integer=True),
-            "beta_": Number(0),
+            "beta_": POSITIVE,
             "decision_": Word(DECISIONS),
         },
         _check_classes,
@@ -440,7 +445,7 @@ ONE_PASS: dict[str, tuple[Fields, Check]] = {
             "_low": Array(("t",)),
             "_high": Array(("t",)),
             "n_levels_": Number(1, integer=True),
-            "beta_": Number(0),
+            "beta_": POSITIVE,
         },
         _check_values,
     ),

@@ -10,7 +10,6 @@ from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.base import clone
 
 try:
     import dask
@@ -24,7 +23,13 @@ from rhokit.fast import one_worker
 from rhokit.parallel.reduce import tree
 from rhokit.streams.budget import rows_per_batch
 from rhokit.streams.buffer import joined
-from rhokit.streams.columns import become, compare_columns, without_names
+from rhokit.streams.columns import (
+    become,
+    check_one_pass,
+    compare_columns,
+    fresh,
+    without_names,
+)
 from rhokit.streams.fitting import sample_size
 from rhokit.validation import generator
 
@@ -85,6 +90,7 @@ def fit(
     dask.array<_answer, shape=(20000,), dtype=float64, chunksize=(5000,), \
 chunktype=numpy.ndarray>
     """
+    check_one_pass(estimator)
     data = _Partitions(X, y, sample_weight, estimator._numeric_rows())
     budget = {"batch_rows": batch_rows, "memory_limit": memory_limit}
     rows_per_batch(estimator, n_features=data.n_columns, **budget)
@@ -267,9 +273,10 @@ def _delayed(collection):
 
 def _plan(estimator, data, sample_rows):
     """A prepared model without rows."""
-    if estimator._is_prepared() and estimator.state_ is None:
+    plan, planned = fresh(estimator)
+    if planned:
         compare_columns(estimator, data.names)
-        return without_names(estimator)
+        return plan
     parts = data.delayed()
     spread = np.linspace(0, len(parts) - 1, min(len(parts), _SAMPLE_PARTITIONS))
     chosen = [parts[i] for i in np.unique(spread.round().astype(int))]
@@ -278,7 +285,6 @@ def _plan(estimator, data, sample_rows):
     picks = _compute(
         [_PICK(part, -(-2 * size // len(chosen)), _seed(rng)) for part in chosen]
     )
-    plan = clone(estimator)
     options = {}
     targets = data.targets()
     if targets is not None and hasattr(estimator, "_essential_targets"):

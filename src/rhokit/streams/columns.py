@@ -1,6 +1,29 @@
-"""Names of columns, kept apart from a model that learns from plain arrays."""
+"""A model that learns from plain arrays, and the names of their columns beside it."""
 
 from copy import copy
+
+from sklearn.base import clone
+
+from rhokit.estimators.base import StateEstimator
+
+
+def check_one_pass(estimator):
+    """Refuse what does not learn by adding up."""
+    if not isinstance(estimator, StateEstimator):
+        raise TypeError(
+            "estimator must be a one-pass model, which learns by adding up, got "
+            f"{type(estimator).__name__}"
+        )
+
+
+def fresh(estimator):
+    """A model to work on that holds no rows, and whether it has been prepared.
+
+    What was prepared and holds no rows keeps its scaling, γ and map.
+    """
+    if estimator._is_prepared() and estimator.state_ is None:
+        return without_names(estimator), True
+    return clone(estimator), False
 
 
 def without_names(estimator):

@@ -1,22 +1,15 @@
 """Fitting from what does not fit in memory: batches that come, files and folders."""
 
-import hashlib
-import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
-from pathlib import Path
 
 import numpy as np
-from sklearn.base import clone
 
-from rhokit.io.atomic import write_atomically
-from rhokit.io.errors import ModelFileError
-from rhokit.io.model_files import pack_model, unpack_model
 from rhokit.progress import ProgressBar
 from rhokit.streams.budget import rows_per_batch
 from rhokit.streams.buffer import Reservoir, RowBuffer
-from rhokit.streams.columns import become, compare_columns, without_names
+from rhokit.streams.columns import become, compare_columns
 from rhokit.validation import check_rows, generator
 
 # Rows to choose scaling, γ and map from.
@@ -66,7 +59,8 @@ def fit_batches(
     >>> model.state_.weight
     array([50000.])
     """
-    work, planned = _fresh(estimator)
+    check_one_pass(estimator)
+    work, planned = fresh(estimator)
     columns = copy(estimator)  # remembers and compares the columns' names
     wanted = sample_rows or sample_size(estimator)
     budget = {"batch_rows": batch_rows, "memory_limit": memory_limit}
@@ -163,6 +157,7 @@ def fit_files(
     """
     from rhokit.streams.tables import Position, Table
 
+    check_one_pass(estimator)
     table = Table(
         source,
         columns=columns,
@@ -197,83 +192,13 @@ def fit_files(
     return become(estimator, work, np.array(table.columns, dtype=object))
 
 
-class Checkpoint:
-    """What a fit over files has learned, and how far it has read.
-
-    Parameters
-    ----------
-    path : path or None
-        None keeps nothing.
-    every : float
-        Seconds between two writes.
-    estimator : one-pass model
-    table : Table
-    batch_rows : int or None
-        As wished for by the caller.
-    """
-
-    def __init__(self, path, every, estimator, table, batch_rows):
-        self._path = None if path is None else Path(path)
-        self._every = every
-        self._last = time.monotonic()
-        if path is not None and not table.has_files:
-            raise ValueError("checkpoint needs a source that is made of files")
-        if path is not None:
-            parameters = sorted(estimator.get_params(deep=True).items())
-            text = f"{type(estimator).__name__} {parameters} {batch_rows}"
-            plan = estimator.fingerprint() if estimator._is_prepared() else ""
-            self._digest = hashlib.sha256(
-                f"{text} {plan} {table.fingerprint()}".encode()
-            ).hexdigest()
-
-    def read(self):
-        """The model so far and the note, None where there is no file yet."""
-        if self._path is None or not self._path.exists():
-            return None
-        try:
-            model, note = unpack_model(self._path.read_bytes())
-        except ModelFileError as error:
-            raise ModelFileError(f"checkpoint={str(self._path)!r}: {error}") from error
-        if not note or note.get("digest") != self._digest:
-            raise ValueError(
-                f"checkpoint={str(self._path)!r} belongs to another fit: its files, "
-                "columns or parameters differ. Delete it, or give another path"
-            )
-        return model, note
-
-    def write_if_due(self, model, note):
-        """Write if the last time is long enough ago."""
-        if time.monotonic() - self._last >= self._every:
-            self.write(model, note)
-
-    def write(self, model, note):
-        """Write beside the old file, then put the new one in its place."""
-        if self._path is None:
-            return
-        data = pack_model(model, note | {"digest": self._digest})
-        try:
-            write_atomically(self._path, data)
-        except OSError as error:
-            raise OSError(
-                f"checkpoint={str(self._path)!r} could not be written: {error}"
-            ) from error
-        self._last = time.monotonic()
-
-
-def _fresh(estimator):
-    """A model to work on, and whether it has been prepared."""
-    if estimator._is_prepared() and estimator.state_ is None:
-        return without_names(estimator), True
-    return clone(estimator), False
-
-
 def _learn(work, X, y, weight):
     work.partial_fit(X, y, sample_weight=weight)
 
 
 def _plan_from(table, estimator, sample_rows, bar):
     """A prepared model, and the number of rows of the table if it is known."""
-    work, planned = _fresh(estimator)
+    work, planned = fresh(estimator)
     if planned:
         compare_columns(estimator, table.columns)
         return work, table.n_rows

@@ -9,9 +9,8 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from rhokit.estimators.base import StateEstimator
 from rhokit.streams.buffer import RowBuffer
-from rhokit.streams.columns import become, without_names
+from rhokit.streams.columns import become, check_one_pass, without_names
 from rhokit.validation import check_rows, check_weights
 
 # The least share of the past that is kept by one block: below it, it is gone.
@@ -73,10 +72,7 @@ class Stream:
         warm_up=1000,
         buffer_rows=1024,
     ):
-        if not isinstance(estimator, StateEstimator):
-            raise TypeError(
-                f"estimator must be a one-pass model, got {type(estimator).__name__}"
-            )
+        check_one_pass(estimator)
         if half_life is not None and window is not None:
             raise ValueError("give either half_life or window, not both")
         if half_life is not None and not _is_positive(half_life, Real):

@@ -1,0 +1,71 @@
+"""What a fit over files has learned so far, in a file of its own."""
+
+import hashlib
+import time
+from pathlib import Path
+
+from rhokit.io.atomic import write_atomically
+from rhokit.io.errors import ModelFileError
+from rhokit.io.model_files import pack_model, unpack_model
+from rhokit.streams.columns import fresh
+
+
+class Checkpoint:
+    """What a fit over files has learned, and how far it has read.
+
+    Parameters
+    ----------
+    path : path or None
+        None keeps nothing.
+    every : float
+        Seconds between two writes.
+    estimator : one-pass model
+    table : Table
+    batch_rows : int or None
+        As wished for by the caller.
+    """
+
+    def __init__(self, path, every, estimator, table, batch_rows):
+        self._path = None if path is None else Path(path)
+        self._every = every
+        self._last = time.monotonic()
+        if path is not None and not table.has_files:
+            raise ValueError("checkpoint needs a source that is made of files")
+        if path is not None:
+            start = pack_model(fresh(estimator)[0])
+            digest = hashlib.sha256(start)
+            digest.update(f"{batch_rows} {table.fingerprint()}".encode())
+            self._digest = digest.hexdigest()
+
+    def read(self):
+        """The model so far and the note, None where there is no file yet."""
+        if self._path is None or not self._path.exists():
+            return None
+        try:
+            model, note = unpack_model(self._path.read_bytes())
+        except ModelFileError as error:
+            raise ModelFileError(f"checkpoint={str(self._path)!r}: {error}") from error
+        if not note or note.get("digest") != self._digest:
+            raise ValueError(
+                f"checkpoint={str(self._path)!r} belongs to another fit: its files, "
+                "columns or parameters differ. Delete it, or give another path"
+            )
+        return model, note
+
+    def write_if_due(self, model, note):
+        """Write if the last time is long enough ago."""
+        if time.monotonic() - self._last >= self._every:
+            self.write(model, note)
+
+    def write(self, model, note):
+        """Write beside the old file, then put the new one in its place."""
+        if self._path is None:
+            return
+        data = pack_model(model, note | {"digest": self._digest})
+        try:
+            write_atomically(self._path, data)
+        except OSError as error:
+            raise OSError(
+                f"checkpoint={str(self._path)!r} could not be written: {error}"
+            ) from error
+        self._last = time.monotonic()
