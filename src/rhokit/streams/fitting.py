@@ -9,7 +9,8 @@ import numpy as np
 from rhokit.progress import ProgressBar
 from rhokit.streams.budget import rows_per_batch
 from rhokit.streams.buffer import Reservoir, RowBuffer
-from rhokit.streams.columns import become, compare_columns
+from rhokit.streams.checkpoint import Checkpoint
+from rhokit.streams.columns import become, check_one_pass, compare_columns, fresh
 from rhokit.validation import check_rows, generator
 
 # Rows to choose scaling, γ and map from.
