@@ -199,14 +199,22 @@ def _density_cases(kind, prefix):
             model = estimator(kind, feature_map=feature_map)
             yield f"{prefix}-{name}-{precision}", fitted(model), data
     yield f"{prefix}-grid", fitted(estimator(kind, feature_map=grid())), LINE
-    yield f"{prefix}-words", fitted(estimator(kind, feature_map=OneHotFeatures())), WORDS
+    yield (
+        f"{prefix}-words",
+        fitted(estimator(kind, feature_map=OneHotFeatures())),
+        WORDS,
+    )
     yield f"{prefix}-wide", fitted(estimator(kind, scale="whiten", gamma=0.3)), WIDE
     yield f"{prefix}-robust", fitted(estimator(kind, scale="robust")), PLANE
     yield f"{prefix}-widths", fitted(estimator(kind, scale=[0.5, 2])), PLANE
     yield f"{prefix}-dtype", fitted(estimator(kind, dtype=np.float32)), PLANE
     yield f"{prefix}-frame", fitted(estimator(kind)), Data(frame())
     yield f"{prefix}-prepared", prepared(estimator(kind)), PLANE
-    yield f"{prefix}-unfitted", unfitted(estimator(kind, feature_map=landmarks())), PLANE
+    yield (
+        f"{prefix}-unfitted",
+        unfitted(estimator(kind, feature_map=landmarks())),
+        PLANE,
+    )
 
 
 def _class_cases(kind, prefix, **parameters):
@@ -237,7 +245,11 @@ def _value_cases(kind, prefix):
     yield f"{prefix}-single", fitted(model(feature_map="fourier")), SINGLE_VALUES
     yield f"{prefix}-two", fitted(model()), PAIRS
     yield f"{prefix}-raw", fitted(model(calibration=None)), VALUES
-    yield f"{prefix}-complex", fitted(model(feature_map=fourier(form="complex"))), VALUES
+    yield (
+        f"{prefix}-complex",
+        fitted(model(feature_map=fourier(form="complex"))),
+        VALUES,
+    )
     yield f"{prefix}-within", fitted(model(scale="within", rank=4)), VALUES
     yield f"{prefix}-elbow", fitted(model(rank="elbow")), VALUES
     yield f"{prefix}-loo", fitted(model(beta="loo", rank="loo")), PAIRS

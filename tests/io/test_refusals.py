@@ -1,5 +1,6 @@
 """Wrong and hostile files, one by one: each is refused, and told why."""
 
+import contextlib
 import hashlib
 import inspect
 import json
@@ -138,7 +139,9 @@ class TestClasses:
         ],
     )
     def test_unknown_names(self, name):
-        refuses("class of the model must be one of", DENSITY, put("root", "class", name))
+        refuses(
+            "class of the model must be one of", DENSITY, put("root", "class", name)
+        )
 
     @pytest.mark.parametrize("name", ["os.system", "DMKDE", "FeatureMap", None])
     def test_of_maps(self, name):
@@ -219,7 +222,8 @@ class TestParameters:
         refuses(name, DENSITY, put("parameters", name, value))
 
     @pytest.mark.parametrize(
-        "value", [[1, 2], {}, {"a": 1, "b": 2}, {"float": "1e5"}, {"float": 3}, {"code": 1}]
+        "value",
+        [[1, 2], {}, {"a": 1, "b": 2}, {"float": "1e5"}, {"float": 3}, {"code": 1}],
     )
     def test_of_no_kind(self, value):
         change = put("parameters", "gamma", value)
@@ -239,7 +243,9 @@ class TestParameters:
 
     @pytest.mark.parametrize("value", [None, [], "gamma", 3])
     def test_that_are_no_object(self, value):
-        refuses("parameters must be an object", DENSITY, put("root", "parameters", value))
+        refuses(
+            "parameters must be an object", DENSITY, put("root", "parameters", value)
+        )
 
     def test_a_fitted_map_among_parameters(self):
         """A parameter is not fitted; what a file says of it would mean nothing."""
@@ -287,7 +293,7 @@ class TestFields:
 
         refuses(field, name, change)
 
-    @pytest.mark.parametrize("field", ["_signs", "phases_"])
+    @pytest.mark.parametrize("field", ["frequencies_", "phases_", "dtype_"])
     def test_of_a_map_missing(self, field):
         def change(draft):
             del draft.map["fitted"][field]
@@ -319,11 +325,21 @@ class TestFields:
             (DENSITY, "n_features_in_", None, "n_features_in_ must be an integer"),
             (DENSITY, "n_features_in_", 3, "has the size 2 where the rest has d = 3"),
             (DENSITY, "n_features_in_", HUGE, "where the rest has d"),
-            (DENSITY, "n_features_in_", 10**400, "n_features_in_|integer|int too large"),
+            (
+                DENSITY,
+                "n_features_in_",
+                10**400,
+                "n_features_in_|integer|int too large",
+            ),
             (DENSITY, "gamma_", -1, "gamma_ must be a number"),
             (DENSITY, "gamma_", [1], "gamma_ must be a number"),
             (DENSITY, "feature_names_in_", ["a"], "feature_names_in_ has the size 1"),
-            (DENSITY, "feature_names_in_", ["a", 2], "feature_names_in_ must be a list"),
+            (
+                DENSITY,
+                "feature_names_in_",
+                ["a", 2],
+                "feature_names_in_ must be a list",
+            ),
             (DENSITY, "feature_names_in_", "ab", "feature_names_in_ must be a list"),
             (DENSITY, "state_", "tensor", "state_ must be an object"),
             (DENSITY, "state_", {"kind": "os", "value": {}}, "state_ must be one of"),
@@ -420,7 +436,7 @@ class TestTensors:
     @pytest.mark.parametrize("dtype", ["BF16", "F8_E4M3", "F4", "X9"])
     def test_of_a_dtype_that_numpy_lacks(self, dtype):
         header = {"a": {"dtype": dtype, "shape": [2], "data_offsets": [0, 4]}}
-        with pytest.raises(ModelFileError, match="damaged|no model has|holds"):
+        with pytest.raises(ModelFileError, match=r"damaged|no model has|holds"):
             rhokit.loads(raw_file(header, bytes(4)))
 
     @pytest.mark.parametrize("name", [DENSITY, LANDMARKS, REJECT, VALUES, "joint-map"])
@@ -529,6 +545,19 @@ class TestSamplesAndLabels:
         def change(draft):
             draft.fitted["classes_"]["dtype"] = dtype
 
+        refuses("classes_ must be labels of a dtype", REJECT, change)
+
+    @pytest.mark.parametrize("dtype", ["i8,i8", "0,i8", "(2,)i8", "(1+1,)i8", "0i8"])
+    def test_no_dtype_is_compiled(self, monkeypatch, dtype):
+        """NumPy evaluates the shapes in a dtype's text; a file's text is data."""
+
+        def change(draft):
+            draft.fitted["classes_"]["dtype"] = dtype
+
+        def forbidden(text):
+            raise AssertionError(f"evaluated {text!r}")
+
+        monkeypatch.setattr("ast.literal_eval", forbidden)
         refuses("classes_ must be labels of a dtype", REJECT, change)
 
     @pytest.mark.parametrize("values", [[1, 2, 300], [1, 2, 2**70]])
@@ -657,7 +686,9 @@ class TestWhatMustFitTogether:
 
     def test_a_box_upside_down(self):
         refuses(
-            "low_ must not exceed high_", "density-grid", entry("feature_map_.low_", 1e9)
+            "low_ must not exceed high_",
+            "density-grid",
+            entry("feature_map_.low_", 1e9),
         )
 
     def test_a_whitening_wider_than_its_landmarks(self):
@@ -751,7 +782,9 @@ class TestDescriptions:
             with pytest.raises(ModelFileError):
                 rhokit.loads(metadata_file(text))
         with pytest.raises(ModelFileError):
-            rhokit.loads(metadata_file('{"format":"rhokit model","protocol":%s}' % nest))
+            rhokit.loads(
+                metadata_file('{"format":"rhokit model","protocol":' + nest + "}")
+            )
 
     @pytest.mark.parametrize("digits", [400, 4000, 100_000])
     def test_huge_integers(self, digits):
@@ -813,13 +846,15 @@ class TestForeignFiles:
         ids=range(14),
     )
     def test_are_no_models(self, data):
-        with pytest.raises(ModelFileError, match="no model|no rhokit model|holds"):
+        with pytest.raises(ModelFileError, match=r"no model|no rhokit model|holds"):
             rhokit.loads(data)
 
     @pytest.mark.parametrize("metadata", [None, {}, {"format": "pt"}, {"rho": "kit"}])
     def test_other_safetensors(self, metadata):
         data = safetensors.numpy.save({"weight": np.ones(3)}, metadata=metadata)
-        with pytest.raises(ModelFileError, match="safetensors file, but holds no rhokit"):
+        with pytest.raises(
+            ModelFileError, match="safetensors file, but holds no rhokit"
+        ):
             rhokit.loads(data)
 
     @pytest.mark.parametrize("metadata", [7, "text", [], None, {"rhokit": {}}])
@@ -857,7 +892,7 @@ class TestDamage:
 
     def test_truncated_anywhere(self, data):
         for part in range(50):
-            with pytest.raises(ModelFileError, match="damaged|no model|no readable"):
+            with pytest.raises(ModelFileError, match=r"damaged|no model|no readable"):
                 rhokit.loads(data[: len(data) * part // 50])
 
     def test_cut_by_one_byte(self, data):
@@ -882,14 +917,13 @@ class TestDamage:
         for place in places:
             damaged = bytearray(data)
             damaged[place] ^= 1 << int(rng.integers(8))
-            try:
-                model = rhokit.loads(bytes(damaged))
-            except ModelFileError as error:
-                assert str(error)
-            else:
+            if 8 <= place < start:
                 # The header is JSON, whose white space and escapes mean nothing.
-                assert 8 <= place < start
-                assert type(model).__name__ in ("DMKDE", "DMKDClassifier")
+                with contextlib.suppress(ModelFileError):
+                    rhokit.loads(bytes(damaged))
+            else:
+                with pytest.raises(ModelFileError):
+                    rhokit.loads(bytes(damaged))
 
     def test_one_flipped_bit_of_a_number_is_seen(self, data):
         start = 8 + int.from_bytes(data[:8], "little")
@@ -929,7 +963,9 @@ class TestMemory:
         assert peak < limit + 20 * len(data)
         assert time.perf_counter() - start < 5
 
-    @pytest.mark.parametrize("shape", [[HUGE], [HUGE, HUGE], [2**63 - 1], [2**64], [-1]])
+    @pytest.mark.parametrize(
+        "shape", [[HUGE], [HUGE, HUGE], [2**63 - 1], [2**64], [-1]]
+    )
     def test_a_header_that_claims_huge_shapes(self, shape):
         tensor = {"dtype": "F64", "shape": shape, "data_offsets": [0, 16]}
         header = {"__metadata__": {"rhokit": "{}"}, "state_.total": tensor}
@@ -950,7 +986,7 @@ class TestMemory:
     @pytest.mark.parametrize("outcomes", [0, 1])
     def test_a_factor_without_numbers(self, outcomes):
         """Of no outcomes: any size fits in no bytes."""
-        rank = dim = 20_000
+        rank = dim = 4000
         value = {
             "factor": {"rank": rank, "dim": dim, "numbers": "tensor"},
             "weight": "tensor",
@@ -963,7 +999,7 @@ class TestMemory:
         self.costs(state_file("factor", value, tensors))
 
     def test_triangles_without_numbers(self):
-        dim = 10**7
+        dim = 2 * 10**6
         tensors = {
             ".total": ("float64", (0, dim * (dim + 1) // 2)),
             ".weight": ("float64", (0,)),
@@ -990,13 +1026,16 @@ class TestMemory:
     def test_one_long_label_among_many(self):
         """Text of one length per array: the longest, times the number."""
         draft = Draft("classes-prepared")
-        labels = [f"{number:05d}" for number in range(10_000)] + ["x" * 10_000]
+        labels = [f"{number:05d}" for number in range(4000)] + ["x" * 4000]
         draft.fitted["classes_"]["values"] = labels
         self.costs(draft.data())
 
     def test_one_long_word_among_many_rows(self):
         draft = Draft("classes-reject-words")
-        words = [["a", "b"]] * 10_000 + [["x" * 10_000, "b"]]
+        words = [["a", "b"]] * 3000 + [["x" * 3000, "b"]]
+        draft.tensors["sample_.keys"] = np.arange(3001, dtype=np.uint64)
+        draft.tensors["sample_.target"] = np.zeros(3001, np.int64)
+        draft.tensors["sample_.weight"] = np.ones(3001)
         draft.fitted["sample_"]["value"]["rows"] = {"dtype": "U", "values": words}
         self.costs(draft.data())
 
@@ -1092,15 +1131,17 @@ class TestNothingIsBuiltBeforeAllIsChecked:
             rhokit.loads(data)
         assert built == []
 
-    def test_files_that_lack_a_field_are_not(self, built):
-        for field in ("_signs", "_lengths", "phases_"):
-            draft = Draft(DENSITY)
-            del draft.map["fitted"][field]
-            draft.tensors.pop(f"feature_map_.{field}", None)
-            data = draft.data()
-            built.clear()
-            with pytest.raises(ModelFileError):
-                rhokit.loads(data)
+    @pytest.mark.parametrize("field", ["_signs", "_lengths", "phases_"])
+    def test_what_may_be_none_may_be_missing_or_not(self, built, field):
+        """Either is fine, but no file fails while it is being built."""
+        draft = Draft(DENSITY)
+        del draft.map["fitted"][field]
+        draft.tensors.pop(f"feature_map_.{field}", None)
+        data = draft.data()
+        built.clear()
+        try:
+            rhokit.loads(data)
+        except ModelFileError:
             assert built == []
 
     def test_parameters_are_checked_before_the_constructor(self, monkeypatch):

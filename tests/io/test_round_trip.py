@@ -36,7 +36,7 @@ from tests.io.models import CASES, FITTED, MAPS, SMALL, answers, is_fitted, plan
 from tests.nn.test_missing_torch import WITHOUT_TORCH
 from tests.support import random_array, random_density
 
-ROOT = Path(__file__).parents[2]
+SOURCE = Path(rhokit.__file__).parents[1]
 ONE_PASS = [name for name in FITTED if not name.startswith("trained")]
 TRAINED = [name for name in FITTED if name.startswith("trained")]
 # Models of one density matrix per outcome: those have a factor.
@@ -177,9 +177,7 @@ class TestExactFiles:
     def test_learned_attributes_are_all_there(self, name):
         model = CASES[name].model
         # What was compared, and the module of torch, are not kept.
-        public = {
-            n for n in vars(model) if n.endswith("_") and n not in ("module_",)
-        }
+        public = {n for n in vars(model) if n.endswith("_") and n not in ("module_",)}
         assert public == {n for n in vars(through_a_file(model)) if n.endswith("_")}
 
     def test_saving_changes_nothing(self):
@@ -235,7 +233,9 @@ class TestLabels:
                 DMKDClassifier(**SMALL).fit(plane(n=30), y)
             return
         model = DMKDClassifier(**SMALL).fit(plane(n=30), y)
-        assert_array_equal(through_a_file(model).predict(plane()), model.predict(plane()))
+        assert_array_equal(
+            through_a_file(model).predict(plane()), model.predict(plane())
+        )
 
 
 class TestGoingOn:
@@ -268,9 +268,7 @@ class TestGoingOn:
 
     def test_an_old_model_takes_up_a_loaded_one(self, case):
         again, model = self.both(case)
-        ours, theirs = (
-            model.blank().partial_fit(*case.data.half(1)) for _ in range(2)
-        )
+        ours, theirs = (model.blank().partial_fit(*case.data.half(1)) for _ in range(2))
         assert_same_answers(ours.merge(again), theirs.merge(model), case.queries)
 
     def test_unlearning(self, case):
@@ -297,9 +295,7 @@ class TestGoingOn:
         model = case.fresh().partial_fit(*case.data.half(0))
         assert_same_answers(again, model, case.queries)
 
-    @pytest.mark.parametrize(
-        "name", [n for n in CASES if n.endswith("unfitted")]
-    )
+    @pytest.mark.parametrize("name", [n for n in CASES if n.endswith("unfitted")])
     def test_an_unfitted_model_fits(self, name):
         case = CASES[name]
         again, model = through_a_file(case.model), case.fresh()
@@ -509,9 +505,7 @@ class TestBareStates:
         state = FeatureMean(random_array(rng, (2, 5), dtype), np.array([1.0, 3.0]))
         assert_same_state(through_a_file(state), state)
 
-    @pytest.mark.parametrize(
-        "dtype", ["float32", "float64", "complex64", "complex128"]
-    )
+    @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
     @pytest.mark.parametrize("rank", [1, 3, 5, 8])
     def test_factors_up_to_a_rotation(self, dtype, rank):
         rng = np.random.default_rng(0)
@@ -627,6 +621,9 @@ class Own(DMKDE):
     """A subclass may do anything."""
 
 
+SameName = type("DMKDE", (DMKDE,), {})
+
+
 class OwnMap(LandmarkFeatures):
     """So may a map."""
 
@@ -640,6 +637,7 @@ class TestWhatCannotBeSaved:
         [
             (Own(**SMALL).fit(plane()), "Own cannot be saved"),
             (Own(), "Own cannot be saved"),
+            (SameName(), "DMKDE cannot be saved"),
             (OwnMap().fit(plane()), "OwnMap cannot be saved"),
             (DMKDE(feature_map=OwnMap(n_components=9), gamma=1.0), "OwnMap cannot"),
             (PCA(), "PCA cannot be saved"),
@@ -668,7 +666,7 @@ class TestWhatCannotBeSaved:
         # scikit-learn's own checks refuse dates as labels of a fit.
         model = CASES["classes-text"].fresh()
         model.classes_ = np.append(DATES, np.datetime64("2022-01-01", "D"))
-        with pytest.raises(TypeError, match="datetime64.* text, numbers or truth"):
+        with pytest.raises(TypeError, match=r"datetime64.* text, numbers or truth"):
             rhokit.dumps(model)
 
     def test_leaves_no_file(self, tmp_path):
@@ -755,7 +753,7 @@ else:
 
 
 def run(code, *arguments):
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    environment = os.environ | {"PYTHONPATH": str(SOURCE)}
     return subprocess.run(
         [sys.executable, "-W", "error", "-c", code, *map(str, arguments)],
         capture_output=True,

@@ -106,10 +106,13 @@ class OneHotFeatures(FeatureMap):
 
 def _key(row: NDArray[Any]) -> tuple[Any, ...]:
     """A row as a tuple of plain Python values, None for whatever marks a gap."""
-    return tuple(None if _is_missing(value) else value for value in row.tolist())
+    return tuple(None if is_missing(value) else value for value in row.tolist())
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Whether a value marks a gap: None, NaN, NaT, pandas.NA."""
+    if value is None:
+        return True
     try:
         return bool(value != value)  # NaN and NaT
     except TypeError:  # pandas.NA has no truth

@@ -13,7 +13,6 @@ import numpy as np
 import safetensors
 from numpy.typing import NDArray
 from safetensors.numpy import load as load_tensors
-from safetensors.numpy import save as save_tensors
 
 from rhokit.io.errors import ModelFileError
 
@@ -21,15 +20,39 @@ Tensors = dict[str, NDArray[Any]]
 
 _TREE, _DIGEST = "rhokit", "sha256"
 _DTYPES = ("float32", "float64", "int8", "int64", "uint64")
+_KINDS = {"f": "F", "i": "I", "u": "U"}
 _LENGTH_BYTES = 8  # of the header, little-endian, at the start of the file
 
 
 def pack(tree: dict[str, Any], tensors: Tensors) -> bytes:
-    """A JSON tree and tensors as the bytes of a file."""
+    """A JSON tree and tensors as the bytes of a file; the same give the same bytes."""
     text = json.dumps(tree, allow_nan=False, separators=(",", ":"))
-    tensors = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
-    metadata = {_TREE: text, _DIGEST: _digest(text, tensors)}
-    return bytes(save_tensors(tensors, metadata=metadata))
+    plain = {name: _little_endian(tensors[name]) for name in sorted(tensors)}
+    header: dict[str, Any] = {
+        "__metadata__": {_TREE: text, _DIGEST: _digest(text, plain)}
+    }
+    end = 0
+    for name, array in plain.items():
+        start, end = end, end + array.nbytes
+        header[name] = {
+            "dtype": _dtype_name(array.dtype),
+            "shape": array.shape,
+            "data_offsets": (start, end),
+        }
+    # By hand, since safetensors' own writer orders the metadata at random.
+    start_of_file = json.dumps(header, separators=(",", ":")).encode()
+    start_of_file += b" " * (-len(start_of_file) % _LENGTH_BYTES)
+    length = len(start_of_file).to_bytes(_LENGTH_BYTES, "little")
+    return b"".join([length, start_of_file, *(a.tobytes() for a in plain.values())])
+
+
+def _dtype_name(dtype: np.dtype[Any]) -> str:
+    """How safetensors names a dtype, such as ``F64``."""
+    return "BOOL" if dtype == bool else f"{_KINDS[dtype.kind]}{8 * dtype.itemsize}"
+
+
+def _little_endian(array: NDArray[Any]) -> NDArray[Any]:
+    return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
 
 
 def unpack(data: bytes) -> tuple[dict[str, Any], Tensors]:

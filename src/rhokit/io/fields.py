@@ -6,6 +6,7 @@ wherever it stands). Only when the whole file has passed is anything built from 
 """
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -17,6 +18,11 @@ from rhokit.io.container import Tensors
 from rhokit.io.errors import ModelFileError
 
 Size = str | int | None
+# Rows of a sample: all of them may have been unlearned.
+_MAY_BE_ZERO = ("s",)
+# Text in arrays takes as much as the longest one for each; so much is always fine.
+_MOST_PADDING = 2**20
+_LABEL_DTYPE = re.compile(r"[<>|=]?[biufUO][0-9]{0,9}")
 _TENSOR, _COMPLEX = "tensor", "complex tensor"
 _LABEL_KINDS = {"b": (bool,), "i": (int,), "u": (int,), "f": (int, float), "U": (str,)}
 _SCALARS = (str, bool, int, float)
@@ -45,9 +51,11 @@ class Reader:
         return self._left.pop(path)
 
     def bind(self, size: Size, value: int, path: str) -> None:
-        """Learn a size, or refuse one that differs from what is known."""
+        """Learn a size, or refuse one that differs from what is known, or is zero."""
         if size is None:
             return
+        if value < 1 and size not in _MAY_BE_ZERO:
+            raise ModelFileError(f"{path} has the size {value}: there must be some")
         known = self.sizes.setdefault(size, value) if isinstance(size, str) else size
         if known != value:
             name = f"{size} = " if isinstance(size, str) else ""
@@ -74,9 +82,10 @@ class Field(Protocol):
 
 @dataclass(frozen=True)
 class Maybe:
-    """A value that may be None, or not be there at all."""
+    """A value that may be None; unless it is required, it may also not be there."""
 
     field: Field
+    required: bool = False
 
     def write(self, value: Any, path: str, writer: Writer) -> Any:
         return None if value is None else self.field.write(value, path, writer)
@@ -162,10 +171,11 @@ class Labels:
 
     def write(self, value: Any, path: str, writer: Writer) -> Any:
         values = value.tolist()
-        if value.dtype.kind not in {*_LABEL_KINDS, "O"} or not are_scalars(values):
+        known = value.dtype.kind in {*_LABEL_KINDS, "O"}
+        if not known or not are_scalars(values) or not may_be_padded(values):
             raise TypeError(
-                f"labels of dtype {value.dtype} cannot be saved: make them text, "
-                "numbers or truth values"
+                f"labels of dtype {value.dtype} cannot be saved: make them (short) "
+                "text, numbers or truth values"
             )
         return {"dtype": value.dtype.str, "values": values}
 
@@ -178,6 +188,8 @@ class Labels:
             _is_a(value, *_LABEL_KINDS[kind]) for value in values
         ):
             raise refusal(path, f"labels of the dtype {dtype}", values)
+        if not may_be_padded(values):
+            raise refusal(path, "labels of similar length", values)
         labels = np.array(values, dtype="U" if kind == "U" else dtype)
         if not len(labels) or labels.tolist() != np.unique(labels).tolist():
             raise refusal(path, "distinct labels in ascending order", values)
@@ -225,6 +237,7 @@ class Array:
         The least value.
     minus_infinity : bool
         Whether values may be ``-inf``.
+    may_be_complex : bool
     """
 
     def __init__(
@@ -233,7 +246,9 @@ class Array:
         dtypes: tuple[str, ...] = ("float64",),
         low: float = -math.inf,
         minus_infinity: bool = False,
+        may_be_complex: bool = False,
     ) -> None:
+        self._may_be_complex = may_be_complex
         self._shapes = {len(shape): shape for shape in shapes}
         self._dtypes = dtypes
         self._low = low
@@ -241,15 +256,21 @@ class Array:
 
     def write(self, value: Any, path: str, writer: Writer) -> Any:
         array = np.asarray(value)
-        if not np.iscomplexobj(array):
-            writer.put(path, array)
-            return _TENSOR
-        writer.put(path, np.stack([array.real, array.imag], axis=-1))
-        return _COMPLEX
+        is_complex = np.iscomplexobj(array)
+        if is_complex:
+            array = np.stack([array.real, array.imag], axis=-1)
+        if array.dtype.name not in self._dtypes:
+            wide = self._dtypes[-1]
+            if not np.can_cast(array.dtype, wide):
+                raise TypeError(f"{path} of dtype {array.dtype} cannot be saved")
+            array = array.astype(wide)
+        writer.put(path, array)
+        return _COMPLEX if is_complex else _TENSOR
 
     def read(self, given: Any, path: str, reader: Reader) -> Any:
-        if given not in (_TENSOR, _COMPLEX):
-            raise refusal(path, f"{_TENSOR!r} or {_COMPLEX!r}", given)
+        kinds = [_TENSOR, *([_COMPLEX] if self._may_be_complex else [])]
+        if given not in kinds:
+            raise refusal(path, " or ".join(map(repr, kinds)), given)
         array = reader.take(path)
         if array.dtype.name not in self._dtypes:
             raise refusal(path, f"of dtype {self._dtypes}", array.dtype.name)
@@ -355,21 +376,26 @@ def are_scalars(values: Any, *, missing: bool = False) -> bool:
     )
 
 
+def may_be_padded(values: Any) -> bool:
+    """Whether text as long as the longest one for each does not take too much."""
+    lengths = [len(value) for value in values if isinstance(value, str)]
+    padded = len(values) * max(lengths, default=0)
+    return padded <= _MOST_PADDING + 16 * sum(lengths)
+
+
 def _is_finite(value: Any) -> bool:
     return not isinstance(value, float) or math.isfinite(value)
 
 
 def _label_kind(dtype: Any, path: str) -> str:
     """The kind of a dtype that labels may have."""
-    try:
-        kind = (
-            np.dtype(dtype).kind if isinstance(dtype, str) and len(dtype) < 16 else ""
-        )
-    except TypeError:
-        kind = ""
-    if kind not in {*_LABEL_KINDS, "O"}:
-        raise refusal(path, "labels of a dtype for text or numbers", dtype)
-    return kind
+    # NumPy evaluates what it does not know; nothing else may come near it.
+    if isinstance(dtype, str) and _LABEL_DTYPE.fullmatch(dtype):
+        try:
+            return np.dtype(dtype).kind
+        except TypeError:
+            pass
+    raise refusal(path, "labels of a dtype for text or numbers", dtype)
 
 
 def refusal(path: str, wanted: str, given: Any) -> ModelFileError:

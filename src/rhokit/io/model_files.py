@@ -105,7 +105,7 @@ def dumps(model: Any, *, state: str = "exact") -> bytes:
 
 def loads(data: bytes) -> Any:
     """The model of :func:`dumps`."""
-    return unpack_model(data)[0]
+    return unpack_model(bytes(memoryview(data)))[0]
 
 
 def pack_model(model: Any, note: dict[str, Any] | None = None) -> bytes:
@@ -144,7 +144,7 @@ def unpack_model(data: bytes) -> tuple[Any, dict[str, Any] | None]:
         plan = _ROOTS[root].read(tree[root], "", reader)
         reader.finish()
         return built(plan), note
-    except (ModelFileError, ImportError):
+    except (ModelFileError, ImportError, MemoryError):
         raise
     except Exception as error:  # whatever a hostile file makes of numbers and shapes
         raise ModelFileError(f"does not fit together: {error}") from error

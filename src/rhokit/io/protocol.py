@@ -1,11 +1,12 @@
 """The number of the file format, and when it is raised.
 
-The protocol is an integer in every file. A file is read by every version of rhokit
-whose ``PROTOCOL`` is at least the file's number.
+The protocol is an integer in every file. A version of rhokit reads every file that it
+or an earlier version wrote.
 
 It stays the same when
 - a field or a parameter is added, and files without it are read as they were before;
 - a class is added.
+An earlier version then refuses a file that holds the new thing, and names it.
 
 It is raised by one when
 - a field is removed, renamed, or changes its shape, unit or meaning;

@@ -37,7 +37,7 @@ from rhokit.io.fields import (
     Writer,
 )
 from rhokit.io.parameters import Parameters
-from rhokit.io.values import Factors, History, Rows, Triangles
+from rhokit.io.values import Factors, History, Rows, Sums, Triangles
 from rhokit.validation import check_values
 
 Fields = dict[str, Field]
@@ -45,6 +45,10 @@ Values = Mapping[str, Any]
 Check = Callable[[Values, Values, Reader], None]
 
 FLOATS = ("float32", "float64")
+_LONGEST_MESSAGE = 400
+# Sizes that nothing in a file attests, since they are of what is made from it.
+_MOST_OUTPUTS = 2**16
+_MOST_LEVELS = 2**20
 POSITIVE = Number(float(np.finfo(float).tiny))
 
 
@@ -107,7 +111,8 @@ class Object:
         parameters = PARAMETERS.read(given["parameters"], own, reader)
         _check_parameters(cls, parameters, path)
         fitted = None
-        if given["fitted"] is not None and self._with_fitted:
+        if given["fitted"] is not None:
+            _require(self._with_fitted, f"{path} must have parameters alone")
             fitted = self._read_fitted(name, given["fitted"], path, reader)
             complete = _defaults(cls) | parameters
             self._table[name][1](complete, fitted, reader)
@@ -131,7 +136,7 @@ class Object:
         missing = [
             key
             for key, field in fields.items()
-            if key not in given and not isinstance(field, Maybe)
+            if key not in given and (not isinstance(field, Maybe) or field.required)
         ]
         if missing:
             raise ModelFileError(f"{_join(path, 'fitted')} lacks {missing}")
@@ -169,7 +174,13 @@ def _check_parameters(cls: Any, parameters: dict[str, Any], path: str) -> None:
         if "feature_map" in plain:
             check_map(plain["feature_map"])  # type: ignore[no-untyped-call]
     except (ValueError, TypeError) as error:
-        raise ModelFileError(str(error)) from error
+        raise ModelFileError(str(error)[:_LONGEST_MESSAGE]) from error
+    output = parameters.get("output_map")
+    if isinstance(output, Build):
+        size = output.parts["parameters"].parts.get("n_components", 1)
+        _require(
+            size <= _MOST_OUTPUTS, f"n_components={size} of output_map is too many"
+        )
     misplaced = parameters.keys() - plain.keys() - {"feature_map", "output_map"}
     if misplaced:
         raise ModelFileError(f"{cls.__name__}: {sorted(misplaced)} cannot be a map")
@@ -240,7 +251,7 @@ COLUMNS: Fields = {
 MAP: Fields = COLUMNS | {"dtype_": Word(FLOATS, np.dtype)}
 COSINES: Fields = MAP | {
     "frequencies_": Array(("d", "F")),
-    "phases_": Maybe(Array(("D",))),
+    "phases_": Maybe(Array(("D",)), required=True),
     "amplitudes_": Array(("D",), low=0),
 }
 BOX: Fields = {"low_": Array(("d",)), "high_": Array(("d",))}
@@ -249,8 +260,8 @@ MAPS: dict[str, tuple[Fields, Check]] = {
     "FourierFeatures": (
         COSINES
         | {
-            "_signs": Maybe(Array((None, 3, None), dtypes=("int8",))),
-            "_lengths": Maybe(Array(("F",))),
+            "_signs": Maybe(Array((None, 3, None), dtypes=("int8",)), required=True),
+            "_lengths": Maybe(Array(("F",)), required=True),
         },
         _check_fourier,
     ),
@@ -283,9 +294,16 @@ WEIGHT = Array(("K",), low=0)
 STATE = OneOf(
     sums=(
         DensityMatrix,
-        Record(DensityMatrix, total=Triangles("K", "m"), weight=WEIGHT),
+        Sums(DensityMatrix, total=Triangles("K", "m"), weight=WEIGHT),
     ),
-    mean=(FeatureMean, Record(FeatureMean, total=Array(("K", "m")), weight=WEIGHT)),
+    mean=(
+        FeatureMean,
+        Record(
+            FeatureMean,
+            total=Array(("K", "m"), may_be_complex=True),
+            weight=WEIGHT,
+        ),
+    ),
     factor=(
         LowRankDensityMatrix,
         Record(
@@ -315,9 +333,17 @@ def _check_common(parameters: Values, fitted: Values, reader: Reader) -> None:
 
 def _check_state(kinds: tuple[type, ...], fitted: Values) -> None:
     state = fitted["state_"]
-    kind = None if state is None else state.make
+    if state is None:
+        return
+    _require(state.make in kinds, f"a {state.make.__name__} is not its state")
+    numbers = state.parts["factor" if "factor" in state.parts else "total"]
+    numbers = (
+        next(iter(numbers.parts.values())) if isinstance(numbers, Build) else numbers
+    )
+    form = fitted["feature_map_"].parts["parameters"].parts.get("form")
     _require(
-        kind is None or kind in kinds, f"a {kind and kind.__name__} is not its state"
+        np.iscomplexobj(numbers) == (form == "complex"),
+        "state_ must be complex if the feature map is, and only then",
     )
 
 
@@ -361,7 +387,8 @@ def _check_values(parameters: Values, fitted: Values, reader: Reader) -> None:
     one = len(low) == 1 or not fitted["_one_target"]
     _require(len(low) and one, "one target needs one range")
     if fitted["state_"] is None:
-        _require(fitted["n_levels_"] <= 2**20, "n_levels_ is too large")
+        levels = len(low) * fitted["n_levels_"]
+        _require(levels <= _MOST_LEVELS, f"n_levels_ makes {levels} levels")
     else:
         reader.bind("K", len(low) * fitted["n_levels_"], "n_levels_")
     target = _check_sample(fitted)
@@ -408,13 +435,16 @@ PROPOSAL = Record(
 )
 COMMON: Fields = COLUMNS | {
     "scaling_": Record(Scaling, centre=Array(("d",)), matrix=Array(("d",), ("d", "d"))),
-    "gamma_": Maybe(POSITIVE),
+    "gamma_": Maybe(POSITIVE, required=True),
     "feature_map_": Object(MAPS),
 }
-DENSITY: Fields = COMMON | {"state_": Maybe(STATE), "_proposal": Maybe(PROPOSAL)}
+DENSITY: Fields = COMMON | {
+    "state_": Maybe(STATE, required=True),
+    "_proposal": Maybe(PROPOSAL),
+}
 OUTCOMES: Fields = {
-    "state_": Maybe(STATE),
-    "sample_": Maybe(SAMPLE),
+    "state_": Maybe(STATE, required=True),
+    "sample_": Maybe(SAMPLE, required=True),
     "_sample_size": Number(1, integer=True),
     "rank_": Maybe(Number(1, integer=True)),
 }

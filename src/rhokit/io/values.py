@@ -8,14 +8,17 @@ from numpy.linalg import qr
 from numpy.typing import NDArray
 
 from rhokit.fast.gram import mirror_triangle
+from rhokit.features.onehot import is_missing
 from rhokit.io.errors import ModelFileError
 from rhokit.io.fields import (
     Array,
     Build,
     Number,
     Reader,
+    Record,
     Writer,
     are_scalars,
+    may_be_padded,
     refusal,
 )
 
@@ -24,7 +27,7 @@ class Triangles:
     """Hermitian matrices (K, m, m), kept as their upper triangles, row by row."""
 
     def __init__(self, count: str, dim: str) -> None:
-        self._field = Array((count, None))
+        self._field = Array((count, None), may_be_complex=True)
         self._dim = dim
 
     def write(self, value: Any, path: str, writer: Writer) -> Any:
@@ -39,9 +42,6 @@ class Triangles:
         if dim * (dim + 1) // 2 != length:
             raise refusal(path, "triangles of matrices", triangles.shape)
         reader.bind(self._dim, dim, path)
-        diagonal = triangles[:, np.cumsum([0, *range(dim, 1, -1)])[:dim]]
-        if diagonal.size and diagonal.real.min() < -1e-6 * diagonal.real.max():
-            raise ModelFileError(f"{path} has a negative diagonal: it is no state")
         return Build(_hermitian, {"triangles": triangles, "dim": dim})
 
 
@@ -53,6 +53,22 @@ def _hermitian(triangles: NDArray[Any], dim: int) -> NDArray[Any]:
     return total
 
 
+class Sums(Record):
+    """A density matrix as sums: nothing on their diagonals is negative but rounding."""
+
+    def read(self, given: Any, path: str, reader: Reader) -> Any:
+        state = super().read(given, path, reader)
+        weight, total = state.parts["weight"], state.parts["total"].parts
+        places = np.cumsum(np.arange(total["dim"] + 1, 1, -1)) - total["dim"] - 1
+        diagonal = total["triangles"][:, places].real  # (K, m)
+        rounding = 1e-6 * np.maximum(diagonal.max(axis=1), weight)
+        if (diagonal.min(axis=1) < -rounding)[weight > 0].any():
+            raise ModelFileError(
+                f"{path}.total has a negative diagonal: it is no state"
+            )
+        return state
+
+
 class Factors:
     """Factors ``A`` (K, r, D) that matter through ``A†A`` alone.
 
@@ -61,7 +77,8 @@ class Factors:
     """
 
     def __init__(self, count: str, dim: str) -> None:
-        self._field = Array((count, None), dtypes=("float32", "float64"))
+        floats = ("float32", "float64")
+        self._field = Array((count, None), dtypes=floats, may_be_complex=True)
         self._dim = Number(1, integer=True, size=dim)
 
     def write(self, value: Any, path: str, writer: Writer) -> Any:
@@ -88,6 +105,10 @@ def _trapezoids(numbers: NDArray[Any], rank: int, dim: int) -> NDArray[Any]:
     return factor
 
 
+# Dtypes of rows that are not plain numbers, by the kinds that NumPy names them with.
+_ROW_KINDS = {"O": "O", "U": "U", "f": "f8", "i": "i8", "u": "u8", "b": "?"}
+
+
 class Rows:
     """Rows (n, d) of numbers, or of categories."""
 
@@ -96,12 +117,16 @@ class Rows:
         self._count, self._length = count, length
 
     def write(self, value: Any, path: str, writer: Writer) -> Any:
-        if value.dtype.kind == "f":
+        if value.dtype.kind == "f" and np.isfinite(value).all():
             return self._numbers.write(value, path, writer)
-        values = value.tolist()
-        if not all(are_scalars(row, missing=True) for row in values):
+        values = [[None if is_missing(item) else item for item in row] for row in value]
+        plain = [
+            [item.item() if isinstance(item, np.generic) else item for item in row]
+            for row in values
+        ]
+        if not all(are_scalars(row, missing=True) for row in plain):
             raise TypeError(f"{path} holds values of a kind that cannot be saved")
-        return {"dtype": "O" if value.dtype.kind != "U" else "U", "values": values}
+        return {"dtype": value.dtype.kind, "values": plain}
 
     def read(self, given: Any, path: str, reader: Reader) -> Any:
         if isinstance(given, str):
@@ -109,15 +134,17 @@ class Rows:
         if not isinstance(given, dict) or given.keys() != {"dtype", "values"}:
             raise refusal(path, "rows", given)
         dtype, values = given["dtype"], given["values"]
-        if dtype not in ("O", "U") or not isinstance(values, list):
+        if dtype not in _ROW_KINDS or not isinstance(values, list):
             raise refusal(path, "rows of text or of plain values", dtype)
         reader.bind(self._count, len(values), path)
         for row in values:
             if not isinstance(row, list) or not are_scalars(row, missing=True):
                 raise refusal(path, "rows of plain values", row)
             reader.bind(self._length, len(row), path)
+        if dtype == "U" and not may_be_padded([x for row in values for x in row]):
+            raise refusal(path, "text of similar length", values)
         shape = len(values), reader.sizes[self._length]
-        return np.array(values, dtype=dtype).reshape(shape)
+        return np.array(values, dtype=_ROW_KINDS[dtype]).reshape(shape)
 
 
 class History:

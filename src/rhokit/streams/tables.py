@@ -253,7 +253,10 @@ class Table:
             # The dataset's own reader holds whole row groups; this one streams.
             with piece.fragment.open() as file:
                 reader = pq.ParquetFile(
-                    file, buffer_size=_BUFFER_BYTES, pre_buffer=False
+                    file,
+                    metadata=piece.fragment.metadata,
+                    buffer_size=_BUFFER_BYTES,
+                    pre_buffer=False,
                 )
                 yield from reader.iter_batches(
                     _RECORD_ROWS, row_groups=[piece.row_group], columns=self._used

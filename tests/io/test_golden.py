@@ -1,0 +1,116 @@
+"""Files of every protocol that there has been still load, and answer what they did."""
+
+import hashlib
+import json
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import rhokit
+from rhokit.io import PROTOCOL, schema
+from rhokit.io.container import unpack
+from tests.io.golden import make as making
+from tests.io.golden.make import HOME, MOST_BYTES, decoded, questions
+
+FOLDERS = sorted(HOME.glob("protocol*"))
+EXPECTED = {
+    (folder.name, name): expected
+    for folder in FOLDERS
+    for name, expected in json.loads((folder / "expected.json").read_text()).items()
+}
+CASES = [pytest.param(*key, id="-".join(key)) for key in EXPECTED]
+BARE_STATES = {"DensityMatrix", "FeatureMean", "LowRankDensityMatrix"}
+
+
+def load(folder, name):
+    return rhokit.load(HOME / folder / f"{name}.rhokit")
+
+
+def is_single(model):
+    inner = getattr(model, "estimator_", model)
+    feature_map = getattr(inner, "feature_map_", inner)
+    return getattr(feature_map, "dtype_", None) == np.float32
+
+
+@pytest.mark.parametrize(("folder", "name"), CASES)
+class TestEveryFile:
+    def test_is_the_one_that_was_made(self, folder, name):
+        data = (HOME / folder / f"{name}.rhokit").read_bytes()
+        assert hashlib.sha256(data).hexdigest() == EXPECTED[folder, name]["sha256"]
+        assert unpack(data)[0]["protocol"] == int(folder.removeprefix("protocol"))
+        assert len(data) <= MOST_BYTES
+
+    def test_is_of_its_class(self, folder, name):
+        assert type(load(folder, name)).__name__ == EXPECTED[folder, name]["class"]
+
+    def test_answers_as_expected(self, folder, name):
+        model, expected = load(folder, name), EXPECTED[folder, name]
+        said = questions(model, decoded(expected["queries"]))
+        assert said.keys() == expected["answers"].keys()
+        tol = 1e-5 if is_single(model) else 1e-9
+        for each, value in expected["answers"].items():
+            wanted = decoded(value)
+            if wanted.dtype.kind in "fc":
+                assert_allclose(said[each], wanted, rtol=tol, atol=tol, err_msg=each)
+            else:
+                assert_array_equal(said[each], wanted, err_msg=each)
+
+    def test_can_be_saved_anew(self, folder, name):
+        model, expected = load(folder, name), EXPECTED[folder, name]
+        again = rhokit.loads(rhokit.dumps(model))
+        assert type(again) is type(model)
+        queries = decoded(expected["queries"])
+        wanted = questions(model, queries)
+        tol = 1e-5 if is_single(model) else 1e-9
+        for each, value in questions(again, queries).items():
+            if np.asarray(value).dtype.kind in "fc":
+                assert_allclose(value, wanted[each], rtol=tol, atol=tol, err_msg=each)
+
+
+class TestTheCollection:
+    @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+    def test_files_and_expectations_belong_together(self, folder):
+        files = {path.stem for path in folder.glob("*.rhokit")}
+        assert files == {name for home, name in EXPECTED if home == folder.name}
+
+    def test_every_protocol_has_files(self):
+        numbers = [int(folder.name.removeprefix("protocol")) for folder in FOLDERS]
+        assert sorted(numbers) == list(range(1, PROTOCOL + 1))
+
+    def test_every_class_has_a_file_of_todays_protocol(self):
+        known = {*schema.MAPS, *schema.ONE_PASS, *schema.TRAINED, *BARE_STATES}
+        golden = {
+            expected["class"]
+            for (folder, _), expected in EXPECTED.items()
+            if folder == f"protocol{PROTOCOL}"
+        }
+        assert golden == known
+
+    def test_most_files_answer_something(self):
+        silent = [name for (_, name), each in EXPECTED.items() if not each["answers"]]
+        assert {name.split("-")[-1] for name in silent} <= {"prepared", "unfitted"}
+
+    def test_is_small(self):
+        for folder in FOLDERS:
+            size = sum(path.stat().st_size for path in folder.iterdir())
+            assert size < 700_000
+
+
+class TestMaking:
+    """Of files that are there, none is written again."""
+
+    def test_released_files_stay(self, monkeypatch, tmp_path):
+        (tmp_path / "old.rhokit").write_bytes(b"old")
+        monkeypatch.setattr(rhokit, "__version__", "1.0.0")
+        for again in (False, True):
+            with pytest.raises(SystemExit, match="stay as they are"):
+                making.make(tmp_path, again=again)
+        assert [path.name for path in tmp_path.iterdir()] == ["old.rhokit"]
+
+    def test_others_are_replaced_only_when_asked_to(self, monkeypatch, tmp_path):
+        (tmp_path / "old.rhokit").write_bytes(b"old")
+        monkeypatch.setattr(rhokit, "__version__", "1.0.0.dev0")
+        with pytest.raises(SystemExit, match="--again"):
+            making.make(tmp_path)
+        assert (tmp_path / "old.rhokit").read_bytes() == b"old"
