@@ -120,6 +120,95 @@ def test_nothing_done_yet_has_an_end(clock):
         assert "s left" in stream.getvalue()
 
 
+class TestCount:
+    """Rows, speed and time left, from the first call on."""
+
+    def bar(self, clock, stream):
+        bar = ProgressBar("Fitting", stream)
+        clock.now += 10  # planning, which says nothing about the speed of learning
+        return bar
+
+    def test_rows_speed_and_time_left(self, clock):
+        stream = Terminal()
+        with self.bar(clock, stream) as bar:
+            bar.count(1_000, 10_000)
+            clock.now += 2
+            bar.count(4_000, 10_000)
+            assert screen(stream.getvalue())[-1] == (
+                "Fitting "
+                + "█" * 9
+                + "░" * 15
+                + " 4,000 of 10,000 rows, 1,500 rows/s, 4 s left"
+            )
+
+    def test_rows_of_an_earlier_run_say_nothing(self, clock):
+        stream = Terminal()
+        with self.bar(clock, stream) as bar:
+            bar.count(9_000_000, 10_000_000)
+            clock.now += 10
+            bar.count(9_000_100, 10_000_000)
+            shown = screen(stream.getvalue())[-1]
+            assert "9,000,100 of 10,000,000 rows, 10 rows/s, 99990 s left" in shown
+
+    def test_the_first_call_has_no_speed_yet(self, clock):
+        stream = Terminal()
+        with self.bar(clock, stream) as bar:
+            bar.count(500, 1_000)
+            shown = screen(stream.getvalue())[-1]
+            assert "500" in shown
+            assert "left" not in shown
+
+    def test_the_first_call_says_no_speed(self, clock):
+        """Nought rows a second would be a wrong answer, not a missing one."""
+        stream = Terminal()
+        with self.bar(clock, stream) as bar:
+            bar.count(500, 1_000)
+            assert "rows/s" not in screen(stream.getvalue())[-1]
+
+    def test_an_unknown_total_has_no_bar_and_no_end(self, clock):
+        stream = Terminal()
+        with self.bar(clock, stream) as bar:
+            bar.count(1_000)
+            clock.now += 4
+            bar.count(9_000)
+            shown = screen(stream.getvalue())[-1].rstrip()
+            assert shown == "Fitting 9,000 rows, 2,000 rows/s"
+
+    def test_more_rows_than_announced(self, clock):
+        stream = Terminal()
+        with self.bar(clock, stream) as bar:
+            bar.count(0, 100)
+            clock.now += 1
+            bar.count(150, 100)
+            shown = screen(stream.getvalue())[-1]
+            assert "█" * 24 + " 150 of 100 rows" in shown
+            assert "0 s left" in shown
+
+    def test_a_table_without_rows(self, clock):
+        stream = Terminal()
+        with self.bar(clock, stream) as bar:
+            for _ in range(2):
+                bar.count(0, 0)
+                clock.now += 1
+        assert screen(stream.getvalue())[-1].isspace()
+
+    def test_quick_work_is_silent(self, clock):
+        stream = Terminal()
+        with ProgressBar("Fitting", stream) as bar:
+            for done in range(10):
+                clock.now += 0.19
+                bar.count(done, 10)
+        assert stream.getvalue() == ""
+
+    def test_pipe_gets_nothing(self, clock):
+        stream = io.StringIO()
+        with self.bar(clock, stream) as bar:
+            for done in range(10):
+                clock.now += 10
+                bar.count(done, 10)
+        assert stream.getvalue() == ""
+
+
 def test_training_shows_epoch_loss_and_time(clock, monkeypatch):
     stream = Terminal()
     monkeypatch.setattr("sys.stderr", stream)

@@ -48,7 +48,7 @@ def pack(tree: dict[str, Any], tensors: Tensors) -> bytes:
 
 def _dtype_name(dtype: np.dtype[Any]) -> str:
     """How safetensors names a dtype, such as ``F64``."""
-    return "BOOL" if dtype == bool else f"{_KINDS[dtype.kind]}{8 * dtype.itemsize}"
+    return "BOOL" if dtype.kind == "b" else f"{_KINDS[dtype.kind]}{8 * dtype.itemsize}"
 
 
 def _little_endian(array: NDArray[Any]) -> NDArray[Any]:
