@@ -164,6 +164,8 @@ def _refuse_non_finite(estimator: Any, rows: NDArray[Any]) -> None:
         return
     row, column = (int(index[0]) for index in np.nonzero(bad))
     names = getattr(estimator, "feature_names_in_", None)
+    if names is None:  # of rows that come without them
+        names = getattr(estimator, "_column_names", None)
     name = repr(str(names[column])) if names is not None else str(column)
     kind = "NaN" if np.isnan(rows[row, column]) else "infinity"
     raise ValueError(

@@ -10,6 +10,7 @@ from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 try:
     import dask
@@ -20,14 +21,15 @@ except ImportError as error:
     ) from error
 
 from rhokit.fast import one_worker
+from rhokit.features.onehot import is_missing
 from rhokit.parallel.reduce import tree
 from rhokit.streams.budget import rows_per_batch
 from rhokit.streams.buffer import joined
 from rhokit.streams.columns import (
     become,
     check_one_pass,
-    compare_columns,
     fresh,
+    learn,
     without_names,
 )
 from rhokit.streams.fitting import sample_size
@@ -99,10 +101,9 @@ chunktype=numpy.ndarray>
     sent = _constant(plan)
     parts = [_LEARN(sent, part, rows) for part in data.delayed()]
     total = _compute(tree(parts, _ADD_UP))
-    if total.state_ is None:
-        raise ValueError("X holds no rows: nothing to learn from")
     learned = plan.blank()
-    learned._take_up(total)
+    if total.state_ is not None:
+        learned._take_up(total)
     return become(estimator, learned, data.names)
 
 
@@ -139,7 +140,7 @@ class _Partitions:
             names = [part if _is_name(part) else None for part in (y, sample_weight)]
             self._roles = _roles(X, *names, numeric)
             if all(isinstance(name, str) for name in self._roles.columns):
-                self.names = np.array(self._roles.columns, dtype=object)
+                self.names = self._roles.columns
         elif isinstance(X, da.Array):
             X = _by_rows(X)
         else:
@@ -176,6 +177,7 @@ class _Roles:
 
 def _roles(frame, target, weight, numeric):
     """Roles of a frame's columns, refused where they cannot be."""
+    target = list(target) if isinstance(target, tuple) else target
     taken = [target] if isinstance(target, str) else list(target or [])
     taken += [] if weight is None else [weight]
     missing = [name for name in taken if name not in frame.columns]
@@ -211,13 +213,25 @@ def _split(X, y, weight, roles):
         y = y if roles.target is None else X[roles.target]
         weight = weight if roles.weight is None else X[roles.weight]
         X = X[roles.columns]
-    return tuple(None if part is None else _array(part) for part in (X, y, weight))
+    for part in (y, weight):
+        if X is not None and part is not None and len(part) != len(X):
+            raise ValueError(
+                f"a partition of X has {len(X)} rows, that of y or sample_weight has "
+                f"{len(part)}"
+            )
+    rows = None if X is None else np.asarray(X)
+    return rows, *(None if part is None else _array(part) for part in (y, weight))
 
 
 def _array(part):
     values = np.asarray(part)
-    text = values.dtype == object and values.ndim == 1
-    return values.astype(str) if text else values
+    if values.dtype != object:
+        return values
+    if any(map(is_missing, values.flat)):
+        raise ValueError(
+            "y or sample_weight has missing values: drop or fill such rows"
+        )
+    return values.astype(str)
 
 
 def _is_name(part):
@@ -225,7 +239,7 @@ def _is_name(part):
 
 
 def _is_frame(X):
-    return hasattr(X, "map_partitions") and hasattr(X, "columns")
+    return hasattr(X, "map_partitions") and X.ndim == 2
 
 
 def _by_rows(X):
@@ -250,9 +264,9 @@ def _aligned(part, X):
                 f"of its columns, got {type(part).__name__}"
             )
         return part
-    if hasattr(part, "to_dask_array"):
-        part = part.to_dask_array()
-    elif not isinstance(part, da.Array):
+    if not isinstance(part, da.Array) and hasattr(part, "to_delayed"):
+        return part  # a series; its partitions are those of X, or refused later
+    if not isinstance(part, da.Array):
         part = da.from_array(np.asarray(part), chunks=-1)
     known = not np.isnan([*X.chunks[0], *part.chunks[0]]).any()
     if known and part.chunks[0] != X.chunks[0]:
@@ -273,9 +287,8 @@ def _delayed(collection):
 
 def _plan(estimator, data, sample_rows):
     """A prepared model without rows."""
-    plan, planned = fresh(estimator)
+    plan, planned = fresh(estimator, data.names)
     if planned:
-        compare_columns(estimator, data.names)
         return plan
     parts = data.delayed()
     spread = np.linspace(0, len(parts) - 1, min(len(parts), _SAMPLE_PARTITIONS))
@@ -285,13 +298,13 @@ def _plan(estimator, data, sample_rows):
     picks = _compute(
         [_PICK(part, -(-2 * size // len(chosen)), _seed(rng)) for part in chosen]
     )
-    options = {}
+    sample, options = _even_sample(picks, size, rng), {}
     targets = data.targets()
     if targets is not None and hasattr(estimator, "_essential_targets"):
         found = _compute([_ESSENTIAL(plan, part) for part in targets])
         found = [part for part in found if part is not None]
         options["targets"] = plan._essential_targets(np.concatenate(found))
-    return plan.prepare(*_even_sample(picks, size, rng), **options)
+    return plan.prepare(*sample, **options)
 
 
 def _seed(rng):
@@ -335,7 +348,7 @@ def _learn(plan, part, batch_rows):
             which = slice(start, start + batch_rows)
             rows = X[which], None if y is None else y[which]
             own = None if weight is None else weight[which]
-            model.partial_fit(*rows, sample_weight=own)
+            learn(model, *rows, own)
     for name in _PLAN:
         vars(model).pop(name, None)
     return model
@@ -355,6 +368,8 @@ def _add_up(models):
 
 def _ask(model, method, X):
     """A lazy answer for every row."""
+    check_is_fitted(model)
+    getattr(model, method)  # what it cannot answer, it says now
     shape, dtype = _answers(model, method)
     if _is_frame(X):
         meta = _frame_meta(model, method, shape, dtype)
@@ -404,7 +419,8 @@ def _answer_frame(frame, model, method):
     shape, dtype = _answers(model, method)
     values = _answer(frame, model, method, shape, dtype)
     if not shape:
-        return pd.Series(values, index=frame.index, name=method)
+        kind = dtype if dtype == object else None  # pandas would make it text
+        return pd.Series(values, index=frame.index, name=method, dtype=kind)
     names = _column_names(model, method, shape)
     return pd.DataFrame(values, index=frame.index, columns=names)
 

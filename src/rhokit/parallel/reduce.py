@@ -36,13 +36,13 @@ def merge(models):
     models = list(models)
     if not models:
         raise ValueError("merge needs at least one model")
-    return tree(models, merge_few)
+    return tree([copy(model) for model in models], _merge_few)
 
 
-def merge_few(models):
-    """A new model of what a few have seen, added up from the first to the last."""
+def _merge_few(models):
+    """What a few have seen, added up from the first to the last."""
     first, *others = models
-    return copy(first).merge(*others)
+    return first.merge(*others)
 
 
 def tree(parts, combine, arity=_ARITY):

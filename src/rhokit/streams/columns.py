@@ -2,6 +2,7 @@
 
 from copy import copy
 
+import numpy as np
 from sklearn.base import clone
 
 from rhokit.estimators.base import StateEstimator
@@ -16,29 +17,47 @@ def check_one_pass(estimator):
         )
 
 
-def fresh(estimator):
+def fresh(estimator, columns=None):
     """A model to work on that holds no rows, and whether it has been prepared.
 
-    What was prepared and holds no rows keeps its scaling, γ and map.
+    What was prepared and holds no rows keeps its scaling, γ and map. ``columns`` are
+    the names of the columns of the rows that it will be given.
     """
     if estimator._is_prepared() and estimator.state_ is None:
-        return without_names(estimator), True
-    return clone(estimator), False
+        compare_columns(estimator, columns)
+        return without_names(estimator, columns), True
+    return without_names(clone(estimator), columns), False
 
 
-def without_names(estimator):
-    """A copy that does not ask rows for the names of their columns."""
+def learn(model, X, y, weight):
+    """Add rows, unless all of them have weight zero."""
+    if weight is None or np.any(weight):
+        model.partial_fit(X, y, sample_weight=weight)
+
+
+def without_names(estimator, columns=None):
+    """A copy that does not ask rows for the names of their columns.
+
+    Errors name them all the same, if they are given.
+    """
     other = copy(estimator)
     vars(other).pop("feature_names_in_", None)
+    if columns is not None:
+        other._column_names = columns
     return other
 
 
 def become(estimator, learned, names):
     """Let an estimator be what was learned, with these names of columns, if any."""
+    if learned.state_ is None:
+        raise ValueError(
+            "X holds no rows of a weight above zero: nothing to learn from"
+        )
     parameters = estimator.get_params(deep=False)
     estimator.__dict__ = vars(learned) | parameters
+    vars(estimator).pop("_column_names", None)
     if names is not None:
-        estimator.feature_names_in_ = names
+        estimator.feature_names_in_ = np.array(names, dtype=object)
     return estimator
 
 

@@ -10,7 +10,7 @@ from rhokit.progress import ProgressBar
 from rhokit.streams.budget import rows_per_batch
 from rhokit.streams.buffer import Reservoir, RowBuffer
 from rhokit.streams.checkpoint import Checkpoint
-from rhokit.streams.columns import become, check_one_pass, compare_columns, fresh
+from rhokit.streams.columns import become, check_one_pass, fresh, learn
 from rhokit.validation import check_rows, generator
 
 # Rows to choose scaling, γ and map from.
@@ -78,7 +78,7 @@ def fit_batches(
                 batch_rows = rows_per_batch(work, **budget)
             if planned and waiting.n_rows >= batch_rows:
                 seen += waiting.n_rows
-                _learn(work, *waiting.take())
+                learn(work, *waiting.take())
                 bar.count(seen)
         if not waiting.n_rows and not seen:
             raise ValueError("batches hold no rows: nothing to learn from")
@@ -86,7 +86,7 @@ def fit_batches(
             work.prepare(*waiting.peek())
             rows_per_batch(work, **budget)
         if waiting.n_rows:
-            _learn(work, *waiting.take())
+            learn(work, *waiting.take())
     return become(estimator, work, getattr(columns, "feature_names_in_", None))
 
 
@@ -182,7 +182,7 @@ def fit_files(
             notes.write(work, note)
         seen, start = note["seen"], Position(*note["position"])
         for batch, position in _ahead(table.batches(note["batch_rows"], start)):
-            _learn(work, *batch)
+            learn(work, *batch)
             seen += len(batch[0])
             note = note | {"position": position, "seen": seen}
             notes.write_if_due(work, note)
@@ -190,18 +190,13 @@ def fit_files(
         if not seen:
             raise ValueError(f"the table holds no rows: {source}")
         notes.write(work, note)
-    return become(estimator, work, np.array(table.columns, dtype=object))
-
-
-def _learn(work, X, y, weight):
-    work.partial_fit(X, y, sample_weight=weight)
+    return become(estimator, work, table.columns)
 
 
 def _plan_from(table, estimator, sample_rows, bar):
     """A prepared model, and the number of rows of the table if it is known."""
-    work, planned = fresh(estimator)
+    work, planned = fresh(estimator, table.columns)
     if planned:
-        compare_columns(estimator, table.columns)
         return work, table.n_rows
     rng = generator(estimator.random_state)
     reservoir = Reservoir(sample_rows or sample_size(estimator), rng)

@@ -132,6 +132,8 @@ class Stream:
         if self._waiting.n_rows:
             self._learn_all()
         names = getattr(self._columns, "feature_names_in_", None)
+        if getattr(self._work, "state_", None) is None:
+            return self._estimator  # no row has come yet
         return become(self._estimator, self._work, names)
 
     # ---- rows as they come ---------------------------------------------------------
