@@ -103,13 +103,12 @@ class ProgressBar:
             self._counting = now, done
         start, first = self._counting
         rate = (done - first) / max(now - start, 1e-9)
-        note = f"{done:,} rows, {rate:,.0f} rows/s"
-        if total is None or not rate:
-            self._show(None, note)
-        else:
-            note = f"{done:,} of {total:,} rows, {rate:,.0f} rows/s"
-            left = max(total - done, 0) / rate
-            self._show(min(done / max(total, 1), 1), f"{note}, {left:.0f} s left")
+        note = f"{done:,} rows" if total is None else f"{done:,} of {total:,} rows"
+        if rate:
+            note += f", {rate:,.0f} rows/s"
+        if rate and total is not None:
+            note += f", {max(total - done, 0) / rate:.0f} s left"
+        self._show(None if total is None else min(done / max(total, 1), 1), note)
 
     def update(self, share: float | None, note: str = "") -> None:
         """Show that this share of the work is done, or that it goes on."""

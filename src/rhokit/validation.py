@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from copy import copy
 from functools import wraps
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ __all__ = [
     "RealNotInt",
     "StrOptions",
     "all_or_nothing",
+    "check_count",
     "check_parameters",
     "check_rows",
     "check_share",
@@ -101,6 +102,8 @@ def check_rows(
         column = _column_of_text(X)
         if column is None:
             raise
+        if isinstance(column[0], int):
+            column = _column_name(estimator, column[0]), column[1]
         raise type(error)(
             f"{type(estimator).__name__} needs numbers, but column {column[0]!r} of X "
             f"holds {column[1]!r}: {error}"
@@ -109,8 +112,13 @@ def check_rows(
     return rows
 
 
-def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
-    """Weights as a float64 array (n,), None for all ones."""
+def check_weights(
+    sample_weight: Any, n_rows: int, *, may_vanish: bool = False
+) -> NDArray[np.float64] | None:
+    """Weights as a float64 array (n,), None for all ones.
+
+    ``may_vanish`` lets all of them be zero, as may be in one batch of many.
+    """
     if sample_weight is None:
         return None
     try:
@@ -131,7 +139,7 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None
         raise ValueError(
             f"sample_weight must not be negative, got {weights[row]} in row {row}"
         )
-    if not weights.any():
+    if not may_vanish and not weights.any():
         raise ValueError("sample_weight is zero for every row: nothing to learn from")
     return weights
 
@@ -163,15 +171,28 @@ def _refuse_non_finite(estimator: Any, rows: NDArray[Any]) -> None:
     if not bad.any():
         return
     row, column = (int(index[0]) for index in np.nonzero(bad))
+    name = _column_name(estimator, column)
+    kind = "NaN" if np.isnan(rows[row, column]) else "infinity"
+    raise ValueError(
+        f"Input X contains {kind} in column {name!r} (first in row {row}); "
+        f"{type(estimator).__name__} needs finite numbers: drop or fill such rows"
+    )
+
+
+def _column_name(estimator: Any, column: int) -> str | int:
+    """The name of a column, if it has one."""
     names = getattr(estimator, "feature_names_in_", None)
     if names is None:  # of rows that come without them
         names = getattr(estimator, "_column_names", None)
-    name = repr(str(names[column])) if names is not None else str(column)
-    kind = "NaN" if np.isnan(rows[row, column]) else "infinity"
-    raise ValueError(
-        f"Input X contains {kind} in column {name} (first in row {row}); "
-        f"{type(estimator).__name__} needs finite numbers: drop or fill such rows"
-    )
+    return column if names is None else str(names[column])
+
+
+def check_count(name: str, value: Any) -> None:
+    """Refuse what is neither None nor an integer above zero."""
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name} must be an integer >= 1, or None, got {value!r}")
 
 
 def _column_of_text(X: Any) -> tuple[Any, str] | None:

@@ -213,13 +213,13 @@ def resident(name="VmRSS"):
         line = next(line for line in status if line.startswith(name))
     return int(line.split()[1]) * 1024
 
-learn, curve = fitting._learn, []
+learn, curve = fitting.learn, []
 
 def watched(*arguments):
     learn(*arguments)
     curve.append(resident())
 
-fitting._learn = watched
+fitting.learn = watched
 model = rhokit.DMKDE(
     gamma=0.05, n_components=512, feature_map="landmarks", scale="std", random_state=0
 )

@@ -40,7 +40,7 @@ from rhokit.streams import fitting
 
 say = lambda what: print(what, flush=True)
 folder, checkpoint, pause = sys.argv[1], sys.argv[2], float(sys.argv[3])
-plan, learn = fitting._plan_from, fitting._learn
+plan, learn = fitting._plan_from, fitting.learn
 
 def slow_plan(*arguments):
     say("plans")
@@ -51,7 +51,7 @@ def slow_learn(*arguments):
     learn(*arguments)
     time.sleep(pause)
 
-fitting._plan_from, fitting._learn = slow_plan, slow_learn
+fitting._plan_from, fitting.learn = slow_plan, slow_learn
 model = rhokit.DMKDE(n_components=48, random_state=0)
 rhokit.fit_files(
     model, folder, checkpoint=checkpoint, checkpoint_every=0.0, batch_rows=250

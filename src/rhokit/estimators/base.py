@@ -62,6 +62,8 @@ class StateEstimator(BaseEstimator, ABC):
     """
 
     _power = 2
+    # Outcomes that neighbouring rows have, when sorted by it.
+    _open_sums = 4
     _parameter_table: ClassVar[dict[str, Any]] = {
         "gamma": [
             Interval(Real, 0, None, closed="neither"),
@@ -181,7 +183,7 @@ class StateEstimator(BaseEstimator, ABC):
         """
         self._require_rows()
         for other in others:
-            self._check_mergeable(other)
+            self._check_mergeable(other, "unmerge")
             if other.state_ is not None:
                 self._give_back(other)
 
@@ -240,6 +242,8 @@ class StateEstimator(BaseEstimator, ABC):
             matrix=self._power == 2,
             itemsize=dtype.itemsize,
             batch_rows=batch_rows,
+            batch_copies=self._batch_copies(),
+            open_sums=self._open_sums,
         )
 
     # ---- what a subclass says ----------------------------------------------------
@@ -251,6 +255,10 @@ class StateEstimator(BaseEstimator, ABC):
     @abstractmethod
     def _prepare_measurement(self):
         """A function from columns (n, m) to measured values (n, K)."""
+
+    def _batch_copies(self):
+        """Copies of a batch at once: as it was given, checked and scaled."""
+        return 3
 
     def _n_outcomes(self):
         """K, as far as it is known."""
@@ -479,16 +487,16 @@ class StateEstimator(BaseEstimator, ABC):
                 f"This {type(self).__name__} instance holds no rows any more."
             )
 
-    def _check_mergeable(self, other):
+    def _check_mergeable(self, other, what="merge"):
         if type(other) is not type(self):
             raise TypeError(
-                f"merge: a {type(self).__name__} takes up models of its own class, "
+                f"{what}: a {type(self).__name__} takes models of its own class, "
                 f"got {type(other).__name__}"
             )
         other._require_prepared()
         if other.fingerprint() != self.fingerprint():
             raise ValueError(
-                "merge: the models differ in scaling, gamma or feature map, so their "
+                f"{what}: the models differ in scaling, gamma or feature map, so their "
                 "states do not add. Fit the second one from a copy: "
                 "first.blank().partial_fit(X), or prepare() both on the same sample "
                 "with the same random_state"

@@ -4,16 +4,12 @@ from dataclasses import dataclass
 
 from rhokit.fast import blas_threads, block_rows
 
-# Sums that a worker has under way at once; more outcomes are closed one by one.
-_OPEN_SUMS = 4
 # Measured on models of 512 to 2,048 columns, and a little more: columns of the rows
 # that leave-one-out looks at, matrices of their own size, copies of the sample.
 _PLANNED_COLUMNS = 3 * 6000
 _PLANNED_MATRICES = 2
 _PLANNED_ROWS = 2 * 20_000
 _PLANNED_REST = 2**24
-# Rows as they are given, as they are checked, and as they are scaled.
-_BATCH_COPIES = 3
 
 
 @dataclass(frozen=True)
@@ -51,7 +47,17 @@ class MemoryEstimate:
         return f"{as_text(self.total)} ({listed})"
 
 
-def estimate_memory(*, n_features, n_columns, n_outcomes, matrix, itemsize, batch_rows):
+def estimate_memory(
+    *,
+    n_features,
+    n_columns,
+    n_outcomes,
+    matrix,
+    itemsize,
+    batch_rows,
+    batch_copies,
+    open_sums,
+):
     """Bytes for a model of these sizes.
 
     Parameters
@@ -63,20 +69,22 @@ def estimate_memory(*, n_features, n_columns, n_outcomes, matrix, itemsize, batc
     itemsize : int
         Bytes of a number of the columns.
     batch_rows : int
+    batch_copies : int
+        Of the rows of a batch, at once.
+    open_sums : int
+        Outcomes that a worker sums up at once; others are closed one by one.
     """
     d, m, k = n_features, n_columns, n_outcomes
     size = m * m if matrix else m
     wide = max(8, itemsize)
-    own = (
-        min(k, _OPEN_SUMS) * size * (itemsize if itemsize == wide else itemsize + wide)
-    )
+    own = min(k, open_sums) * size * (itemsize if itemsize == wide else itemsize + wide)
     columns = block_rows(m) * m * itemsize
     planned = _PLANNED_COLUMNS * m * itemsize + _PLANNED_MATRICES * m * m * wide
     return MemoryEstimate(
         planning=int(planned + _PLANNED_ROWS * d * 8 + _PLANNED_REST),
         sums=int(3 * k * size * wide),
         workers=int(blas_threads() * (own + 2 * columns)),
-        batch=int(_BATCH_COPIES * batch_rows * d * 8),
+        batch=int(batch_copies * batch_rows * (d + 1) * 8),
         map=int((m * m + m * d) * (itemsize + wide)),
     )
 

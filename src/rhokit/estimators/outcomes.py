@@ -74,6 +74,9 @@ class OutcomeEstimator(MatrixState):
         """Whether rows must be kept to learn from them when left out."""
         return False
 
+    def _batch_copies(self):
+        return super()._batch_copies() + (4 if self._needs_sample() else 1)
+
     def _needs_witnesses(self):
         """Whether the sample must not have taken part in the choice of landmarks."""
         return False

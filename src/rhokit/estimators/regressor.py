@@ -242,6 +242,8 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
             [target, np.asarray(foreseen, dtype=float).reshape(-1, target.shape[1])]
         )
 
+    _open_sums = 16  # a value belongs to several levels
+
     def _n_outcomes(self):
         if hasattr(self, "output_maps_"):
             return self.n_levels_ * len(self.output_maps_)

@@ -6,6 +6,9 @@ import numpy as np
 
 from rhokit.features import row_keys
 
+# Of the weight that counts most: a row that has faded to less has no place.
+_LEAST_SHARE = 0.01
+
 
 @dataclass(frozen=True, eq=False)
 class RowSample:
@@ -65,8 +68,15 @@ class RowSample:
         return self._with_weight(weight)._keep(weight > 1e-9 * self.weight)
 
     def scale(self, factor):
-        """The same rows, each counting ``factor`` times as much."""
-        return self._with_weight(self.weight * factor)
+        """The same rows, each counting ``factor`` times as much.
+
+        Where there is no room left, rows that hardly count any more make some.
+        """
+        weight = self.weight * factor
+        faded = self._with_weight(weight)
+        if len(weight) < self.size:
+            return faded
+        return faded._keep(weight > _LEAST_SHARE * factor * self.weight.max())
 
     def holds(self, rows, names):
         """Which of rows (n, d) with these names (n, ...) are in the sample."""

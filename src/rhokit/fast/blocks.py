@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
@@ -42,9 +42,12 @@ def blas_threads() -> int:
     them. In a thread that shares the cores with others of its kind it is one: see
     :func:`one_worker`.
     """
-    if getattr(_THREAD, "alone", False) or _in_joblib_thread():
-        return 1
-    return _LIMIT.threads_wanted()
+    return 1 if _is_one_of_many() else _LIMIT.threads_wanted()
+
+
+def _is_one_of_many() -> bool:
+    """Whether this thread shares the cores with others that do the same."""
+    return getattr(_THREAD, "alone", False) or _in_joblib_thread()
 
 
 def _in_joblib_thread() -> bool:
@@ -55,36 +58,56 @@ def _in_joblib_thread() -> bool:
 
 
 class _SharedLimit:
-    """Holds BLAS at one thread while workers run.
+    """Holds BLAS at one thread while anyone works.
 
-    The limit is the process's, so two overlapping users must not restore each
-    other's values: the first one in sets it, and restores it when it leaves. No other
-    thread could: threadpoolctl listens to the one that set it until then.
+    The limit is the process's, so overlapping users must not restore each other's
+    values: the first one in sets it, the last one out restores it. threadpoolctl
+    listens to one thread at a time, so whoever leaves lets go of that, too.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._wanted: int | None = None
+        self._users = 0
+        self._before: list[tuple[Any, int]] = []
 
     def threads_wanted(self) -> int:
         with self._lock:
-            return self._wanted or _threads_now()
+            counts = [count for _, count in self._before or _counts_now()]
+            return max(counts, default=1)
 
     @contextmanager
     def hold(self) -> Iterator[None]:
         with self._lock:
-            first = self._wanted is None
-            if first:
-                self._wanted = _threads_now()
-        if not first:
-            yield
-            return
+            if not self._users:
+                self._before = _counts_now()
+                _set_counts([(library, 1) for library, _ in self._before])
+            self._users += 1
         try:
-            with _controller().limit(limits=1):
-                yield
+            yield
         finally:
             with self._lock:
-                self._wanted = None
+                self._users -= 1
+                if not self._users:
+                    _set_counts(self._before)
+                    self._before = []
+                _let_go()
+
+
+def _counts_now() -> list[tuple[Any, int]]:
+    libraries = _controller().lib_controllers
+    return [(library, library.get_num_threads() or 1) for library in libraries]
+
+
+def _set_counts(counts: list[tuple[Any, int]]) -> None:
+    for library, count in counts:
+        library.set_num_threads(count)
+
+
+def _let_go() -> None:
+    """Let other threads change the limit again."""
+    for library in _controller().lib_controllers:
+        if hasattr(library, "clear_controlling_thread"):  # threadpoolctl 3.7 and later
+            library.clear_controlling_thread()
 
 
 @contextmanager
@@ -100,11 +123,6 @@ def one_worker() -> Iterator[None]:
             yield
     finally:
         _THREAD.alone = before
-
-
-def _threads_now() -> int:
-    counts = [library["num_threads"] for library in _controller().info()]
-    return max(counts, default=1)
 
 
 _LIMIT = _SharedLimit()
@@ -139,7 +157,7 @@ def map_blocks(
     blocks = [slice(start, min(start + rows_per_block, n_rows)) for start in starts]
     workers = min(blas_threads(), len(blocks))
     if workers <= 1:
-        with _LIMIT.hold() if _in_joblib_thread() else nullcontext():
+        with _LIMIT.hold() if _is_one_of_many() else nullcontext():
             return [work(0, block) for block in blocks]
 
     def share(worker: int) -> list[Result]:

@@ -33,7 +33,7 @@ from rhokit.streams.columns import (
     without_names,
 )
 from rhokit.streams.fitting import sample_size
-from rhokit.validation import generator
+from rhokit.validation import check_count, generator
 
 # Partitions that a sample is drawn from, spread over the whole.
 _SAMPLE_PARTITIONS = 64
@@ -93,9 +93,11 @@ def fit(
 chunktype=numpy.ndarray>
     """
     check_one_pass(estimator)
+    check_count("sample_rows", sample_rows)
+    check_count("batch_rows", batch_rows)
     data = _Partitions(X, y, sample_weight, estimator._numeric_rows())
     budget = {"batch_rows": batch_rows, "memory_limit": memory_limit}
-    rows_per_batch(estimator, n_features=data.n_columns, **budget)
+    rows_per_batch(fresh(estimator)[0], n_features=data.n_columns, **budget)
     plan = _plan(estimator, data, sample_rows)
     rows = rows_per_batch(plan, **budget)
     sent = _constant(plan)
@@ -313,6 +315,9 @@ def _seed(rng):
 
 def _pick(part, count, seed):
     """Some rows of a partition at random, and how many it has."""
+    if part[2] is not None:  # rows of weight zero are not there
+        seen = np.flatnonzero(part[2])
+        part = tuple(None if p is None else p[seen] for p in part)
     n_rows = len(part[0])
     rng = np.random.default_rng(seed)
     which = rng.permutation(n_rows)[:count]
@@ -419,7 +424,7 @@ def _answer_frame(frame, model, method):
     shape, dtype = _answers(model, method)
     values = _answer(frame, model, method, shape, dtype)
     if not shape:
-        kind = dtype if dtype == object else None  # pandas would make it text
+        kind = dtype if dtype.kind == "O" else None  # pandas would make it text
         return pd.Series(values, index=frame.index, name=method, dtype=kind)
     names = _column_names(model, method, shape)
     return pd.DataFrame(values, index=frame.index, columns=names)

@@ -67,7 +67,7 @@ def parse_limit(limit):
     if isinstance(limit, Integral) and not isinstance(limit, bool) and limit > 0:
         return int(limit)
     if isinstance(limit, str):
-        match = re.fullmatch(r"\s*([\d.]+)\s*([KMGT]I?)?B?\s*", limit.upper())
+        match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([KMGT]I?)?B?\s*", limit.upper())
         if match and float(match[1]) > 0:
             return int(float(match[1]) * _UNITS[match[2] or ""])
     raise ValueError(

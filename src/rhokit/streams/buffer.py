@@ -68,9 +68,11 @@ class Reservoir:
         self.n_passed = 0
 
     def add(self, X, y=None, weight=None):
-        """Let rows pass by."""
+        """Let rows pass by; those of weight zero are not there."""
         self.n_passed += len(X)
         draws = self._rng.random(len(X))
+        if weight is not None:
+            draws[np.asarray(weight) == 0] = np.inf
         chosen = np.flatnonzero(draws < self._bar)
         self._kept.append(_rows(chosen, X, y, weight))
         self._draws.append(draws[chosen])

@@ -2,6 +2,7 @@
 
 import hashlib
 import time
+from numbers import Real
 from pathlib import Path
 
 from rhokit.io.atomic import write_atomically
@@ -21,20 +22,24 @@ class Checkpoint:
         Seconds between two writes.
     estimator : one-pass model
     table : Table
-    batch_rows : int or None
-        As wished for by the caller.
+    options : str
+        What else the caller wished for that the result depends on.
     """
 
-    def __init__(self, path, every, estimator, table, batch_rows):
+    def __init__(self, path, every, estimator, table, options):
         self._path = None if path is None else Path(path)
         self._every = every
         self._last = time.monotonic()
+        if not isinstance(every, Real) or not every >= 0:
+            raise ValueError(
+                f"checkpoint_every must be a number of seconds, got {every!r}"
+            )
         if path is not None and not table.has_files:
             raise ValueError("checkpoint needs a source that is made of files")
         if path is not None:
             start = pack_model(fresh(estimator)[0])
             digest = hashlib.sha256(start)
-            digest.update(f"{batch_rows} {table.fingerprint()}".encode())
+            digest.update(f"{options} {table.fingerprint()}".encode())
             self._digest = digest.hexdigest()
 
     def read(self):

@@ -5,13 +5,15 @@ from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 
 import numpy as np
+from sklearn.base import clone, is_regressor
+from sklearn.utils.validation import check_consistent_length
 
 from rhokit.progress import ProgressBar
 from rhokit.streams.budget import rows_per_batch
 from rhokit.streams.buffer import Reservoir, RowBuffer
 from rhokit.streams.checkpoint import Checkpoint
 from rhokit.streams.columns import become, check_one_pass, fresh, learn
-from rhokit.validation import check_rows, generator
+from rhokit.validation import check_count, check_rows, check_weights, generator
 
 # Rows to choose scaling, γ and map from.
 _SAMPLE_ROWS = 20_000
@@ -61,16 +63,21 @@ def fit_batches(
     array([50000.])
     """
     check_one_pass(estimator)
+    check_count("sample_rows", sample_rows)
+    check_count("batch_rows", batch_rows)
     work, planned = fresh(estimator)
-    columns = copy(estimator)  # remembers and compares the columns' names
+    # Remembers and compares the columns' names.
+    columns = copy(estimator) if planned else clone(estimator)
     wanted = sample_rows or sample_size(estimator)
     budget = {"batch_rows": batch_rows, "memory_limit": memory_limit}
     waiting, seen = RowBuffer(), 0
     with ProgressBar(f"Fitting {type(estimator).__name__}") as bar:
-        for number, batch in enumerate(batches):
-            waiting.add(*_checked(columns, batch, reset=number == 0 and not planned))
-            if number == 0:  # before planning, which takes memory too
+        for batch in batches:
+            is_first = not hasattr(columns, "n_features_in_")
+            rows = _checked(columns, batch, reset=is_first)
+            if is_first and len(rows[0]):  # before planning, which takes memory too
                 rows_per_batch(work, n_features=columns.n_features_in_, **budget)
+            waiting.add(*rows)
             if not planned and waiting.n_rows >= wanted:
                 work.prepare(*waiting.peek())
                 planned = True
@@ -81,7 +88,9 @@ def fit_batches(
                 learn(work, *waiting.take())
                 bar.count(seen)
         if not waiting.n_rows and not seen:
-            raise ValueError("batches hold no rows: nothing to learn from")
+            raise ValueError(
+                "batches hold no rows of a weight above zero: nothing to learn from"
+            )
         if not planned:
             work.prepare(*waiting.peek())
             rows_per_batch(work, **budget)
@@ -159,17 +168,22 @@ def fit_files(
     from rhokit.streams.tables import Position, Table
 
     check_one_pass(estimator)
+    check_count("sample_rows", sample_rows)
+    check_count("batch_rows", batch_rows)
+    blank, _ = fresh(estimator)
     table = Table(
         source,
         columns=columns,
         target=target,
         weight=weight,
-        numeric=estimator._numeric_rows(),
-        dtype=estimator._row_dtype(),
+        numeric=blank._numeric_rows(),
+        numeric_target=is_regressor(estimator),
+        dtype=blank._row_dtype(),
     )
     budget = {"batch_rows": batch_rows, "memory_limit": memory_limit, "reading": True}
-    rows_per_batch(estimator, n_features=len(table.columns), **budget)
-    notes = Checkpoint(checkpoint, checkpoint_every, estimator, table, batch_rows)
+    rows_per_batch(blank, n_features=len(table.columns), **budget)
+    options = f"{batch_rows} {sample_rows}"
+    notes = Checkpoint(checkpoint, checkpoint_every, estimator, table, options)
     with ProgressBar(f"Fitting {type(estimator).__name__}") as bar:
         known = notes.read()
         if known is not None:
@@ -189,7 +203,7 @@ def fit_files(
             bar.count(seen, total)
         if not seen:
             raise ValueError(f"the table holds no rows: {source}")
-        notes.write(work, note)
+        notes.write(work, note | {"position": table.end})
     return become(estimator, work, table.columns)
 
 
@@ -232,8 +246,17 @@ def _checked(columns, batch, *, reset):
     """A batch as X, y and weights, its columns compared with those of the first."""
     X, y, weight = _unpacked(batch)
     numeric = columns._numeric_rows()
+    if not len(X):
+        return np.empty((0, 0)), None, None
     X = check_rows(columns, X, reset=reset, dtype=columns._row_dtype(), numeric=numeric)
-    return X, None if y is None else np.asarray(y), weight
+    y = None if y is None else np.asarray(y)
+    check_consistent_length(X, y)
+    weight = check_weights(weight, len(X), may_vanish=True)
+    if weight is None or weight.all():
+        return X, y, weight
+    # Rows of weight zero are not there: they must not choose scaling, γ and map.
+    seen = weight > 0
+    return X[seen], None if y is None else y[seen], weight[seen]
 
 
 def _unpacked(batch):

@@ -8,9 +8,10 @@ from copy import copy
 from numbers import Integral, Real
 
 import numpy as np
+from sklearn.utils.validation import check_consistent_length
 
 from rhokit.streams.buffer import RowBuffer
-from rhokit.streams.columns import become, check_one_pass, without_names
+from rhokit.streams.columns import become, check_one_pass, learn, without_names
 from rhokit.validation import check_rows, check_weights
 
 # The least share of the past that is kept by one block: below it, it is gone.
@@ -102,7 +103,8 @@ class Stream:
             Its target.
         weight : float, default=1.0
         """
-        self._single.append((self._checked_row(x), y, weight))
+        row = self._checked_row(x)
+        self._single.append((row, self._checked_target(y), weight))
         self.n_seen += 1
         if len(self._single) >= self._buffer_rows:
             self._learn_waiting()
@@ -110,17 +112,20 @@ class Stream:
     def learn_many(self, X, y=None, sample_weight=None):
         """Learn rows (n, d), with targets and weights if they have any."""
         self._gather_single()
-        columns = self._columns
-        known = hasattr(columns, "n_features_in_")
+        columns = copy(self._columns)
         rows = check_rows(
             columns,
             X,
-            reset=not known,
+            reset=not hasattr(columns, "n_features_in_"),
             dtype=columns._row_dtype(),
             numeric=columns._numeric_rows(),
         )
-        targets = None if y is None else np.asarray(y)
-        self._waiting.add(rows, targets, check_weights(sample_weight, len(rows)))
+        targets = self._checked_target(y)
+        targets = None if targets is None else np.asarray(targets)
+        check_consistent_length(rows, targets)
+        weights = check_weights(sample_weight, len(rows), may_vanish=True)
+        self._columns = columns
+        self._waiting.add(rows, targets, weights)
         self.n_seen += len(rows)
         if self._waiting.n_rows >= self._buffer_rows:
             self._learn_waiting()
@@ -138,13 +143,21 @@ class Stream:
 
     # ---- rows as they come ---------------------------------------------------------
 
+    def _checked_target(self, y):
+        """The target, if the model learns one."""
+        if not hasattr(self._estimator, "_essential_targets"):
+            return None
+        self._estimator._require_target(y)
+        return y
+
     def _checked_row(self, x):
-        """The values of a row in the order of the columns."""
+        """The values of a row in the order of the columns, which the first one sets."""
         columns = self._columns
         if isinstance(x, Mapping):
             names = getattr(columns, "feature_names_in_", None)
             if names is None:
-                self._learn_names(list(x))
+                columns = copy(columns)  # so that a bad first row leaves no trace
+                _learn_names(columns, list(x))
                 names = columns.feature_names_in_
             if len(x) != len(names) or not all(name in x for name in names):
                 raise ValueError(
@@ -152,33 +165,16 @@ class Stream:
                 )
             x = [x[name] for name in names]
         if not hasattr(columns, "n_features_in_"):
+            columns = copy(columns)
             columns.n_features_in_ = len(x)
         if len(x) != columns.n_features_in_:
             raise ValueError(
                 f"a row must have {columns.n_features_in_} values, got {len(x)}"
             )
         if columns._numeric_rows():
-            self._refuse_non_numbers(x)
+            _refuse_non_numbers(columns, x)
+        self._columns = columns
         return x
-
-    def _learn_names(self, names):
-        columns = self._columns
-        known = getattr(columns, "n_features_in_", len(names))
-        if known != len(names):
-            raise ValueError(f"a row must have {known} values, got {len(names)}")
-        columns.n_features_in_ = len(names)
-        columns.feature_names_in_ = np.array(names, dtype=object)
-
-    def _refuse_non_numbers(self, x):
-        try:
-            if math.isfinite(sum(x)):
-                return
-        except TypeError:
-            pass
-        with warnings.catch_warnings():
-            # The row has no names of its own; the error is to say the column's.
-            warnings.filterwarnings("ignore", "X does not have valid feature names")
-            check_rows(self._columns, [list(x)], reset=False)
 
     def _gather_single(self):
         """Move rows that came one by one to the buffer, as one batch."""
@@ -223,18 +219,22 @@ class Stream:
                 return
             for half in (slice(n_rows // 2), slice(n_rows // 2, None)):
                 self._learn_block(_part(block, half), refused)
+        else:
+            if self._window is not None:
+                self._slide(block)
 
     def _add(self, X, y, weight):
         if self._half_life is None:
-            self._work.partial_fit(X, y, sample_weight=weight)
-        else:
-            ages = np.arange(len(X) - 1, -1, -1)
-            fading = np.exp2(-ages / self._half_life)
-            kept = max(2.0 ** (-len(X) / self._half_life), _LEAST_DECAY)
-            weight = fading if weight is None else fading * weight
+            learn(self._work, X, y, weight)
+            return
+        ages = np.arange(len(X) - 1, -1, -1)
+        fading = np.exp2(-ages / self._half_life)
+        kept = max(2.0 ** (-len(X) / self._half_life), _LEAST_DECAY)
+        weight = fading if weight is None else fading * weight
+        if weight.any():
             self._work.partial_fit(X, y, sample_weight=weight, decay=kept)
-        if self._window is not None:
-            self._slide((X, y, weight))
+        elif self._work.state_ is not None:
+            self._work._fade(kept)  # time passes all the same
 
     def _slide(self, block):
         """Unlearn what falls out of the window."""
@@ -243,10 +243,32 @@ class Stream:
         while surplus > 0:
             oldest = self._held.popleft()
             count = min(surplus, len(oldest[0]))
-            self._work.unlearn(*_part(oldest, slice(count)))
+            gone = _part(oldest, slice(count))
+            if gone[2] is None or gone[2].any():
+                self._work.unlearn(*gone)
             if count < len(oldest[0]):
                 self._held.appendleft(_part(oldest, slice(count, None)))
             surplus -= count
+
+
+def _learn_names(columns, names):
+    known = getattr(columns, "n_features_in_", len(names))
+    if known != len(names):
+        raise ValueError(f"a row must have {known} values, got {len(names)}")
+    columns.n_features_in_ = len(names)
+    columns.feature_names_in_ = np.array(names, dtype=object)
+
+
+def _refuse_non_numbers(columns, x):
+    try:
+        if math.isfinite(sum(x)):
+            return
+    except (TypeError, OverflowError):
+        pass
+    with warnings.catch_warnings():
+        # The row has no names of its own; the error is to say the column's.
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        check_rows(columns, [list(x)], reset=False)
 
 
 def _part(batch, which):

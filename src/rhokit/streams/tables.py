@@ -74,8 +74,8 @@ class Table:
         The column of y, or the columns of several targets.
     weight : str, optional
         The column of the rows' weights.
-    numeric : bool
-        Whether the columns of X must be numbers.
+    numeric, numeric_target : bool
+        Whether the columns of X, and the targets, must be numbers.
     dtype : dtype, optional
         Of X; without it float32 where all columns are, else float64.
     """
@@ -88,6 +88,7 @@ class Table:
         target: str | list[str] | None = None,
         weight: str | None = None,
         numeric: bool = True,
+        numeric_target: bool = False,
         dtype: Any = None,
     ) -> None:
         dataset = _open(source)
@@ -100,10 +101,20 @@ class Table:
         self.columns = [wanted] if isinstance(wanted, str) else list(wanted)
         self._used = [*self.columns, *self.targets, *([weight] if weight else [])]
         self._numeric = numeric
+        self._numbers = [
+            *(self.columns if numeric else []),
+            *(self.targets if numeric_target else []),
+            *([weight] if weight else []),
+        ]
         self._check(dataset.schema)
-        self._dataset = _with_types(dataset, self._numbers(dataset.schema))
-        self.dtype = dtype or self._common_dtype(self._dataset.schema)
-        self.pieces = list(self._pieces())
+        # Columns of text files that start with integers would refuse a fraction.
+        is_text = isinstance(getattr(dataset, "format", None), pa_dataset.CsvFileFormat)
+        self._dataset = _open(source, self._numbers) if is_text else dataset
+        try:
+            self.pieces = list(self._pieces())
+        except (pa.ArrowException, OSError) as error:
+            raise OSError(f"the files could not be read: {error}") from error
+        self.dtype = dtype or self._common_dtype()
 
     @property
     def n_rows(self) -> int | None:
@@ -134,7 +145,7 @@ class Table:
                         yield self._arrays(parts), Position(index, offset)
                         parts, held = [], 0
         if held:
-            yield self._arrays(parts), Position(len(self.pieces), 0)
+            yield self._arrays(parts), self.end
 
     def some_pieces(self, most: int) -> "Table":
         """The same table with few of its pieces, spread over the whole.
@@ -159,6 +170,11 @@ class Table:
         roles = self.columns, self.targets, self.weight, str(self.dtype)
         digest.update(repr(roles).encode())
         return digest.hexdigest()
+
+    @property
+    def end(self) -> Position:
+        """The place after the last row."""
+        return Position(len(self.pieces), 0)
 
     @property
     def has_files(self) -> bool:
@@ -188,24 +204,25 @@ class Table:
                 raise ValueError(
                     f"column {name!r} is not in the table, which has {schema.names}"
                 )
-        for name in [*(self.columns if self._numeric else []), self.weight]:
-            if name is None:
-                continue
-            kind = _value_type(schema.field(name).type)
+        self._refuse_text(schema, "the table")
+
+    def _refuse_text(self, schema: pa.Schema, owner: str) -> None:
+        for name in self._numbers:
+            place = schema.get_field_index(name)
+            kind = _value_type(schema.types[place]) if place >= 0 else pa.float64()
             if not _is_number(kind):
                 raise ValueError(
-                    f"column {name!r} must be numbers, but the table holds {kind}: "
+                    f"column {name!r} must be numbers, but {owner} holds {kind}: "
                     "choose others with columns=[...], or convert it"
                 )
 
-    def _numbers(self, schema: pa.Schema) -> list[str]:
-        """Columns that are numbers, and so may be read as float64 from text."""
-        names = [*(self.columns if self._numeric else []), self.weight]
-        return [name for name in names if name is not None]
-
-    def _common_dtype(self, schema: pa.Schema) -> np.dtype[Any]:
+    def _common_dtype(self) -> np.dtype[Any]:
+        """float32 if all columns are, in all files."""
+        schemas = [self._dataset.schema]
+        schemas += [p.fragment.physical_schema for p in self.pieces if p.n_rows]
         narrow = all(
             _value_type(schema.field(name).type) in (pa.float32(), pa.float16())
+            for schema in {id(schema): schema for schema in schemas}.values()
             for name in self.columns
         )
         return np.dtype(np.float32 if narrow else np.float64)
@@ -228,8 +245,11 @@ class Table:
         """
         if not isinstance(fragment, pa_dataset.ParquetFileFragment):
             return False
-        missing = set(self._used) - set(fragment.physical_schema.names)
-        in_path = [name for name in missing if f"{name}=" in fragment.path]
+        schema = fragment.physical_schema
+        self._refuse_text(schema, fragment.path)
+        missing = set(self._used) - set(schema.names)
+        folders = [part.split("=")[0] for part in Path(fragment.path).parts]
+        in_path = [name for name in missing if name in folders]
         if len(in_path) < len(missing):
             raise ValueError(
                 f"{fragment.path} lacks the columns {sorted(missing)}, which other "
@@ -303,8 +323,11 @@ class Table:
         return np.asarray(values.to_numpy(zero_copy_only=False))
 
 
-def _open(source: Any) -> Any:
-    """A pyarrow data set of a file, of a folder, or of several files."""
+def _open(source: Any, numbers: list[str] | None = None) -> Any:
+    """A pyarrow data set of a file, of a folder, or of several files.
+
+    Columns of text files that are said to be numbers are read as float64.
+    """
     if isinstance(source, pa_dataset.Dataset):
         if getattr(source, "_scan_options", None):
             raise ValueError(
@@ -315,69 +338,55 @@ def _open(source: Any) -> Any:
     paths = [source] if isinstance(source, str | os.PathLike) else list(source)
     if not paths:
         raise ValueError("source holds no files")
-    found = [_files(Path(path)) for path in paths]
-    files = [file for group in found for file in group]
-    formats = {file: _format(file) for file in files}
-    if len(set(formats.values())) > 1:
+    files = [file for path in paths for file in _files(Path(path))]
+    formats = {str(_format(file)) for file in files}
+    if len(formats) > 1:
         raise ValueError(
-            "files of one format can be read together, got "
-            f"{sorted(set(formats.values()))}"
+            f"files of one format can be read together, got {sorted(formats)}"
         )
-    whole = paths[0] if len(paths) == 1 and Path(paths[0]).is_dir() else None
-    given = [str(file) for file in files] if whole is None else str(whole)
+    (kind,) = formats
+    if numbers is not None:
+        types = {name: pa.float64() for name in numbers}
+        options = pa_csv.ConvertOptions(column_types=types)
+        kind = pa_dataset.CsvFileFormat(convert_options=options)
+    folder = str(paths[0]) if len(paths) == 1 and Path(paths[0]).is_dir() else None
     try:
         return pa_dataset.dataset(
-            given, format=formats[files[0]], partitioning="hive" if whole else None
+            [str(file) for file in files],
+            format=kind,
+            partitioning="hive" if folder else None,
+            partition_base_dir=folder,
         )
     except (pa.ArrowException, OSError) as error:
         raise OSError(f"{_short(paths)} could not be read: {error}") from error
 
 
 def _files(path: Path) -> list[Path]:
+    """The file itself, or the files of a folder that hold tables."""
     if not path.exists():
         raise FileNotFoundError(f"{str(path)!r} does not exist")
     if path.is_file():
+        if _format(path) is None:
+            raise ValueError(
+                f"{str(path)!r} has no ending that tells its format: one of "
+                f"{sorted(_FORMATS)} is needed, or a pyarrow Dataset"
+            )
         return [path]
-    hidden = (".", "_")  # as pyarrow leaves them out too
+    hidden = (".", "_")
     files = [p for p in sorted(path.rglob("*")) if p.is_file()]
-    files = [p for p in files if not p.name.startswith(hidden)]
+    files = [p for p in files if not p.name.startswith(hidden) and _format(p)]
     if not files:
-        raise ValueError(f"the folder {str(path)!r} holds no files")
+        raise ValueError(
+            f"the folder {str(path)!r} holds no files that end in {sorted(_FORMATS)}"
+        )
     return files
 
 
-def _format(path: Path) -> str:
+def _format(path: Path) -> str | None:
     suffixes = [s.lower() for s in path.suffixes]
     if suffixes and suffixes[-1] in _COMPRESSIONS:
         suffixes.pop()
-    if not suffixes or suffixes[-1] not in _FORMATS:
-        raise ValueError(
-            f"{str(path)!r} has no ending that tells its format: one of "
-            f"{sorted(_FORMATS)} is needed, or a pyarrow Dataset"
-        )
-    return _FORMATS[suffixes[-1]]
-
-
-def _with_types(dataset: Any, numbers: list[str]) -> Any:
-    """A data set of text files whose numbers are float64 in all of them.
-
-    Otherwise a column that starts with integers would refuse the first fraction.
-    """
-    if not isinstance(getattr(dataset, "format", None), pa_dataset.CsvFileFormat):
-        return dataset
-    types = {name: pa.float64() for name in numbers}
-    fields = [
-        pa.field(field.name, types.get(field.name, field.type))
-        for field in dataset.schema
-    ]
-    options = pa_csv.ConvertOptions(column_types=types)
-    text = pa_dataset.CsvFileFormat(convert_options=options)
-    return pa_dataset.dataset(
-        dataset.files,
-        format=text,
-        schema=pa.schema(fields),
-        filesystem=dataset.filesystem,
-    )
+    return _FORMATS.get(suffixes[-1]) if suffixes else None
 
 
 def _skip(records: Iterable[pa.RecordBatch], n_rows: int) -> Iterator[pa.RecordBatch]:
