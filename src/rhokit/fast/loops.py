@@ -245,8 +245,8 @@ def exp_rows(exponents: Any, row_shift: Any, row_scale: Any, least: Any) -> None
     for i in range(n):
         for j in range(m):
             e = min(exponents[i, j] + row_shift[i], zero)
-            scale = row_scale[i] if e >= least else zero
-            exponents[i, j] = scale * _power_of_two(e)
+            power = row_scale[i] * _power_of_two(e)
+            exponents[i, j] = power if e >= least else zero
 
 
 @_compiled

@@ -7,7 +7,6 @@ each other's way.
 
 import warnings
 from copy import copy
-from dataclasses import dataclass
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -21,7 +20,7 @@ except ImportError as error:
     ) from error
 
 from rhokit.fast import one_worker
-from rhokit.features.onehot import is_missing
+from rhokit.parallel.partitions import Partitions, by_rows, is_frame
 from rhokit.parallel.reduce import tree
 from rhokit.streams.budget import rows_per_batch
 from rhokit.streams.buffer import joined
@@ -95,7 +94,7 @@ chunktype=numpy.ndarray>
     check_one_pass(estimator)
     check_count("sample_rows", sample_rows)
     check_count("batch_rows", batch_rows)
-    data = _Partitions(X, y, sample_weight, estimator._numeric_rows())
+    data = Partitions(X, y, sample_weight, estimator._numeric_rows())
     budget = {"batch_rows": batch_rows, "memory_limit": memory_limit}
     rows_per_batch(fresh(estimator)[0], n_features=data.n_columns, **budget)
     plan = _plan(estimator, data, sample_rows)
@@ -129,161 +128,6 @@ def score_samples(model, X):
     return _ask(model, "score_samples", X)
 
 
-# ---- partitions --------------------------------------------------------------------
-
-
-class _Partitions:
-    """The rows of Dask collections, partition by partition."""
-
-    def __init__(self, X, y, sample_weight, numeric):
-        self.names = None
-        self._roles = None
-        if _is_frame(X):
-            names = [part if _is_name(part) else None for part in (y, sample_weight)]
-            self._roles = _roles(X, *names, numeric)
-            if all(isinstance(name, str) for name in self._roles.columns):
-                self.names = self._roles.columns
-        elif isinstance(X, da.Array):
-            X = _by_rows(X)
-        else:
-            raise TypeError(
-                f"X must be a Dask array or dataframe, got {type(X).__name__}"
-            )
-        self._X = X
-        self.n_columns = len(self._roles.columns) if self._roles else X.shape[1]
-        self._y, self._weight = (_aligned(part, X) for part in (y, sample_weight))
-
-    def delayed(self):
-        """Delayed (X, y, weights), one for every partition."""
-        return _split_all(self._X, self._y, self._weight, self._roles)
-
-    def targets(self):
-        """Delayed (X, y, weights) with no rows of X; None where there is no y."""
-        if self._y is not None:
-            return [_SPLIT(None, y, None, None) for y in _delayed(self._y)]
-        if self._roles is None or self._roles.target is None:
-            return None
-        target = self._roles.target
-        only = self._X[[target] if isinstance(target, str) else target]
-        return _split_all(only, None, None, _Roles([], target, None))
-
-
-@dataclass(frozen=True)
-class _Roles:
-    """What the columns of a frame are for."""
-
-    columns: list
-    target: str | list | None
-    weight: str | None
-
-
-def _roles(frame, target, weight, numeric):
-    """Roles of a frame's columns, refused where they cannot be."""
-    target = list(target) if isinstance(target, tuple) else target
-    taken = [target] if isinstance(target, str) else list(target or [])
-    taken += [] if weight is None else [weight]
-    missing = [name for name in taken if name not in frame.columns]
-    if missing:
-        raise ValueError(f"X has no columns {missing}, it has {list(frame.columns)}")
-    columns = [name for name in frame.columns if name not in taken]
-    for name in columns if numeric else []:
-        if frame.dtypes[name].kind not in "fiub":
-            raise ValueError(
-                f"column {name!r} of X must be numbers, but is {frame.dtypes[name]}: "
-                "choose others, or convert it"
-            )
-    return _Roles(columns, target, weight)
-
-
-def _split_all(X, y, weight, roles):
-    rows = _delayed(X)
-    parts = [
-        [None] * len(rows) if part is None else _delayed(part) for part in (y, weight)
-    ]
-    for part in parts:
-        if len(part) != len(rows):
-            raise ValueError(
-                f"X has {len(rows)} partitions, y or sample_weight has {len(part)}: "
-                "they must be partitioned alike"
-            )
-    return [_SPLIT(*part, roles) for part in zip(rows, *parts, strict=True)]
-
-
-def _split(X, y, weight, roles):
-    """A partition as arrays X, y and weights."""
-    if roles is not None:
-        y = y if roles.target is None else X[roles.target]
-        weight = weight if roles.weight is None else X[roles.weight]
-        X = X[roles.columns]
-    for part in (y, weight):
-        if X is not None and part is not None and len(part) != len(X):
-            raise ValueError(
-                f"a partition of X has {len(X)} rows, that of y or sample_weight has "
-                f"{len(part)}"
-            )
-    rows = None if X is None else np.asarray(X)
-    return rows, *(None if part is None else _array(part) for part in (y, weight))
-
-
-def _array(part):
-    values = np.asarray(part)
-    if values.dtype != object:
-        return values
-    if any(map(is_missing, values.flat)):
-        raise ValueError(
-            "y or sample_weight has missing values: drop or fill such rows"
-        )
-    return values.astype(str)
-
-
-def _is_name(part):
-    return isinstance(part, str | list | tuple)
-
-
-def _is_frame(X):
-    return hasattr(X, "map_partitions") and X.ndim == 2
-
-
-def _by_rows(X):
-    """An array whose blocks hold whole rows."""
-    if X.ndim != 2:
-        raise ValueError(f"X must have two dimensions, got {X.ndim}")
-    return X if X.numblocks[1] == 1 else X.rechunk({1: -1})
-
-
-def _aligned(part, X):
-    """Targets or weights in the blocks of X."""
-    if part is None:
-        return None
-    if _is_name(part):
-        if not _is_frame(X):
-            raise ValueError("y and sample_weight may be names if X is a dataframe")
-        return None
-    if _is_frame(X):
-        if not hasattr(part, "to_delayed"):
-            raise TypeError(
-                "y and sample_weight of a Dask dataframe must be Dask series, or names "
-                f"of its columns, got {type(part).__name__}"
-            )
-        return part
-    if not isinstance(part, da.Array) and hasattr(part, "to_delayed"):
-        return part  # a series; its partitions are those of X, or refused later
-    if not isinstance(part, da.Array):
-        part = da.from_array(np.asarray(part), chunks=-1)
-    known = not np.isnan([*X.chunks[0], *part.chunks[0]]).any()
-    if known and part.chunks[0] != X.chunks[0]:
-        if part.shape[0] != X.shape[0]:
-            raise ValueError(
-                f"X has {X.shape[0]} rows, y or sample_weight has {part.shape[0]}"
-            )
-        part = part.rechunk({0: X.chunks[0]})
-    return part if part.ndim == 1 else part.rechunk({1: -1})
-
-
-def _delayed(collection):
-    return list(np.ravel(collection.to_delayed()))
-
-
 # ---- the reduction -------------------------------------------------------------------
 
 
@@ -300,7 +144,7 @@ def _plan(estimator, data, sample_rows):
     picks = _compute(
         [_PICK(part, -(-2 * size // len(chosen)), _seed(rng)) for part in chosen]
     )
-    sample, options = _even_sample(picks, size, rng), {}
+    sample, options = _even_sample(picks, size), {}
     targets = data.targets()
     if targets is not None and hasattr(estimator, "_essential_targets"):
         found = _compute([_ESSENTIAL(plan, part) for part in targets])
@@ -324,7 +168,7 @@ def _pick(part, count, seed):
     return tuple(None if p is None else p[which] for p in part), n_rows
 
 
-def _even_sample(picks, size, rng):
+def _even_sample(picks, size):
     """Rows of all picks, of each as many as its share of all rows."""
     picks = [(rows, total) for rows, total in picks if total]
     if not picks:
@@ -376,12 +220,12 @@ def _ask(model, method, X):
     check_is_fitted(model)
     getattr(model, method)  # what it cannot answer, it says now
     shape, dtype = _answers(model, method)
-    if _is_frame(X):
+    if is_frame(X):
         meta = _frame_meta(model, method, shape, dtype)
         return X.map_partitions(_answer_frame, _constant(model), method, meta=meta)
     if not isinstance(X, da.Array):
         raise TypeError(f"X must be a Dask array or dataframe, got {type(X).__name__}")
-    X = _by_rows(X)
+    X = by_rows(X)
     chunks = (X.chunks[0], *((size,) for size in shape))
     return da.map_blocks(
         _answer,
@@ -459,7 +303,7 @@ def _compute(what):
         return dask.compute(what)[0]
 
 
-_SPLIT, _PICK, _ESSENTIAL, _LEARN, _ADD_UP = (
+_PICK, _ESSENTIAL, _LEARN, _ADD_UP = (
     dask.delayed(function, pure=False)
-    for function in (_split, _pick, _essential, _learn, _add_up)
+    for function in (_pick, _essential, _learn, _add_up)
 )
