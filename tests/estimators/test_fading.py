@@ -16,6 +16,7 @@ from rhokit import (
     QMOrdinalClassifier,
     QMRegressor,
 )
+from tests.one_pass import assert_same_model
 
 PLAN = {"gamma": 0.7, "feature_map": "fourier", "n_components": 24, "random_state": 0}
 LEVELS = {"n_levels": 5, "beta": 4.0, "bounds": (-9, 9)}
@@ -56,23 +57,6 @@ def prepared(name):
 def learned(name, which, model=None, **options):
     model = prepared(name) if model is None else model
     return model.partial_fit(X[which], target_of(name, which), **options)
-
-
-def assert_same_model(actual, expected, rtol=1e-12):
-    scale = np.abs(expected.state_.total).max()
-    assert_allclose(actual.state_.total, expected.state_.total, atol=rtol * scale)
-    assert_allclose(
-        actual.state_.weight,
-        expected.state_.weight,
-        rtol=rtol,
-        atol=rtol * expected.state_.weight.sum(),
-    )
-    sample = getattr(expected, "sample_", None)
-    if sample is not None:
-        assert_array_equal(actual.sample_.keys, sample.keys)
-        assert_array_equal(actual.sample_.rows, sample.rows)
-        assert_array_equal(actual.sample_.target, sample.target)
-        assert_allclose(actual.sample_.weight, sample.weight, rtol=1e-9)
 
 
 def answers(model, rows=X[:20]):

@@ -21,6 +21,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from rhokit import DMKDE, DMKDClassifier, QMRegressor
 from rhokit.parallel.dask import fit, predict, predict_proba, score_samples
+from tests.one_pass import assert_learned_all
 
 SMALL = {"gamma": 0.7, "n_components": 24, "random_state": 0}
 COLUMNS = ["a", "b", "c"]
@@ -54,17 +55,6 @@ def cluster():
         yield
 
 
-def assert_same(actual, expected):
-    """Equal sums within 1e-12, equal counts of rows."""
-    assert actual.fingerprint() == expected.fingerprint()
-    rtol = 1e-12 if isinstance(expected, QMRegressor) else 0
-    assert_allclose(actual.state_.weight, expected.state_.weight, rtol=rtol)
-    total = expected.state_.total
-    assert_allclose(
-        actual.state_.total, total, rtol=0, atol=1e-12 * np.abs(total).max()
-    )
-
-
 def in_parts(values):
     """A Dask array of forty chunks."""
     return da.from_array(values, chunks=(len(values) // PARTS, *values.shape[1:]))
@@ -77,7 +67,7 @@ class TestCluster:
     def test_fits_arrays(self):
         X, y = in_parts(ROWS), in_parts(LABELS)
         model = fit(DMKDClassifier(reject=0.1, **SMALL), X, y)
-        assert_same(model, model.blank().partial_fit(ROWS, LABELS))
+        assert_learned_all(model, model.blank().partial_fit(ROWS, LABELS))
         assert_array_equal(model.class_count_, np.unique(LABELS, return_counts=True)[1])
 
     def test_fits_frames(self):
@@ -85,7 +75,7 @@ class TestCluster:
         lazy = dd.from_pandas(data.assign(y=VALUES), npartitions=PARTS)
         model = fit(QMRegressor(n_levels=5, **SMALL), lazy, "y")
         assert_array_equal(model.feature_names_in_, COLUMNS)
-        assert_same(model, model.blank().partial_fit(data, VALUES))
+        assert_learned_all(model, model.blank().partial_fit(data, VALUES))
 
     def test_has_the_bits_of_one_machine(self):
         """One thread each there and here: not even rounding differs."""
@@ -192,7 +182,7 @@ def test_a_worker_that_is_killed_costs_nothing_but_time(tmp_path, share):
     assert share * PARTS <= len(done) < PARTS
     assert len({batch for _, batch in finished(tmp_path)}) == PARTS
     assert_array_equal(model.state_.weight, [1200])
-    assert_same(model, DMKDE(**SMALL).prepare(ROWS[:300]).partial_fit(ROWS))
+    assert_learned_all(model, DMKDE(**SMALL).prepare(ROWS[:300]).partial_fit(ROWS))
 
 
 def test_all_workers_killed_cost_nothing_but_time(tmp_path):
@@ -204,4 +194,4 @@ def test_all_workers_killed_cost_nothing_but_time(tmp_path):
     again = {batch for pid, batch in finished(tmp_path) if pid not in gone}
     assert len(again) == PARTS
     assert_array_equal(model.state_.weight, [1200])
-    assert_same(model, DMKDE(**SMALL).prepare(ROWS[:300]).partial_fit(ROWS))
+    assert_learned_all(model, DMKDE(**SMALL).prepare(ROWS[:300]).partial_fit(ROWS))

@@ -14,6 +14,7 @@ from rhokit import (
     QMRegressor,
 )
 from rhokit.parallel import merge
+from tests.one_pass import assert_learned_all
 
 SMALL = {"gamma": 0.7, "n_components": 12, "random_state": 0}
 # Of rows alone, of labels, of values.
@@ -50,22 +51,6 @@ def learned(plan, parts):
     return [plan.blank().partial_fit(*part) for part in parts]
 
 
-def assert_same(actual, expected):
-    """Equal sums up to rounding; equal counts, labels and rows that were kept."""
-    # A value's weight is spread over levels; rows themselves are counted exactly.
-    rtol = 1e-12 if isinstance(expected, QMRegressor) else 0
-    assert_allclose(actual.state_.weight, expected.state_.weight, rtol=rtol)
-    total = expected.state_.total
-    assert_allclose(
-        actual.state_.total, total, rtol=0, atol=1e-12 * np.abs(total).max()
-    )
-    if getattr(expected, "classes_", None) is not None:
-        assert_array_equal(actual.classes_, expected.classes_)
-    if getattr(expected, "sample_", None) is not None:
-        assert_array_equal(actual.sample_.keys, expected.sample_.keys)
-        assert_array_equal(actual.sample_.target, expected.sample_.target)
-
-
 def contents(model):
     """Copies of what a model holds."""
     arrays = [model.state_.total, model.state_.weight]
@@ -92,13 +77,13 @@ class TestMergeIsOneFit:
     def test_of_every_model(self, name, count):
         plan, data = whole(name)
         merged = merge(learned(plan, split(data, count)))
-        assert_same(merged, plan.blank().partial_fit(*data))
+        assert_learned_all(merged, plan.blank().partial_fit(*data))
 
     @pytest.mark.parametrize("count", COUNTS)
     def test_of_any_number(self, count):
         plan, data = whole("density")
         merged = merge(learned(plan, split(data, count)))
-        assert_same(merged, plan.blank().partial_fit(*data))
+        assert_learned_all(merged, plan.blank().partial_fit(*data))
         assert_array_equal(merged.state_.weight, [240])
 
     @pytest.mark.parametrize("name", MODELS)
@@ -111,7 +96,7 @@ class TestMergeIsOneFit:
         ]
         merged = merge(rhokit.loads(part) for part in came)
         assert merged.fingerprint() == plan.fingerprint()
-        assert_same(merged, plan.blank().partial_fit(*data))
+        assert_learned_all(merged, plan.blank().partial_fit(*data))
 
     def test_bytes_give_the_same_bits_as_the_models(self):
         plan, data = whole("density")
@@ -124,7 +109,7 @@ class TestMergeIsOneFit:
         halves = split(data, 2)
         merged = merge(learned(plan, halves)).partial_fit(*halves[0])
         again = plan.blank().partial_fit(*data).partial_fit(*halves[0])
-        assert_same(merged, again)
+        assert_learned_all(merged, again)
         assert_array_equal(merged.predict(ROWS), again.predict(ROWS))
 
 
@@ -196,7 +181,7 @@ class TestInputs:
         plan, data = whole("classifier")
         models = learned(plan, split(data, 9))
         models.insert(place, plan.blank())
-        assert_same(merge(models), plan.blank().partial_fit(*data))
+        assert_learned_all(merge(models), plan.blank().partial_fit(*data))
 
     def test_all_without_rows_hold_none(self):
         plan, _ = whole("regressor")
@@ -254,7 +239,7 @@ class TestLabels:
         alone = plan.blank().partial_fit(ROWS, labels)
         assert merged.classes_.tolist() == ["ant", "bee", "cat", "dog"]
         assert_array_equal(merged.class_count_, [60] * 4)
-        assert_same(merged, alone)
+        assert_learned_all(merged, alone)
         assert_allclose(
             merged.predict_proba(ROWS), alone.predict_proba(ROWS), atol=1e-10
         )

@@ -11,24 +11,12 @@ from sklearn.base import clone
 
 from rhokit import (
     DMKDE,
-    DMKDClassifier,
-    MeanEmbeddingKDE,
     OneHotFeatures,
-    QMClassifier,
-    QMOrdinalClassifier,
-    QMRegressor,
     fit_batches,
 )
+from tests.one_pass import PLAN, assert_same_model, one_pass_models
 
-PLAN = {"gamma": 0.7, "feature_map": "fourier", "n_components": 16, "random_state": 0}
-MODELS = {
-    "DMKDE": DMKDE(**PLAN),
-    "MeanEmbeddingKDE": MeanEmbeddingKDE(**PLAN),
-    "DMKDClassifier": DMKDClassifier(**PLAN),
-    "QMClassifier": QMClassifier(**PLAN),
-    "QMOrdinalClassifier": QMOrdinalClassifier(**PLAN),
-    "QMRegressor": QMRegressor(**PLAN, n_levels=5, beta=4.0),
-}
+MODELS = one_pass_models()
 SUPERVISED = [name for name in MODELS if "KDE" not in name]
 N_ROWS = 60
 RNG = np.random.default_rng(0)
@@ -60,13 +48,6 @@ def learned_at_once(name, weights=None, rows=X):
     model, y = clone(MODELS[name]), target_of(name)
     model.prepare(rows, y, weights)
     return model.partial_fit(rows, y, sample_weight=weights)
-
-
-def assert_same_model(actual, expected, rtol=1e-12):
-    assert actual.fingerprint() == expected.fingerprint()
-    scale = np.abs(expected.state_.total).max()
-    assert_allclose(actual.state_.total, expected.state_.total, atol=rtol * scale)
-    assert_allclose(actual.state_.weight, expected.state_.weight, rtol=rtol)
 
 
 def remembered(model):

@@ -11,25 +11,14 @@ from sklearn.preprocessing import StandardScaler
 
 from rhokit import (
     DMKDE,
-    DMKDClassifier,
-    MeanEmbeddingKDE,
     OneHotFeatures,
-    QMClassifier,
-    QMOrdinalClassifier,
     QMRegressor,
     QuadratureFeatures,
     Stream,
 )
+from tests.one_pass import PLAN, assert_same_model, one_pass_models
 
-PLAN = {"gamma": 0.7, "feature_map": "fourier", "n_components": 16, "random_state": 0}
-MODELS = {
-    "DMKDE": DMKDE(**PLAN),
-    "MeanEmbeddingKDE": MeanEmbeddingKDE(**PLAN),
-    "DMKDClassifier": DMKDClassifier(**PLAN),
-    "QMClassifier": QMClassifier(**PLAN),
-    "QMOrdinalClassifier": QMOrdinalClassifier(**PLAN),
-    "QMRegressor": QMRegressor(**PLAN, n_levels=5, beta=4.0, bounds=(-9, 9)),
-}
+MODELS = one_pass_models(bounds=(-9, 9))
 N_ROWS = 60
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(N_ROWS, 2))
@@ -69,17 +58,6 @@ def feed(stream, sizes, y=None, weights=None):
     return stream
 
 
-def assert_same_state(actual, expected, rtol=1e-12):
-    scale = np.abs(expected.state_.total).max()
-    assert_allclose(actual.state_.total, expected.state_.total, atol=rtol * scale)
-    assert_allclose(
-        actual.state_.weight,
-        expected.state_.weight,
-        rtol=rtol,
-        atol=rtol * expected.state_.weight.sum(),
-    )
-
-
 mixes = st.lists(st.sampled_from([1, 1, 1, 2, 5, 17]), max_size=40)
 buffers = st.integers(1, 80)
 
@@ -94,7 +72,7 @@ class TestAllModels:
         feed(stream, sizes, y, weights)
         expected = prepared(name).partial_fit(X, y, sample_weight=weights)
         assert stream.n_seen == N_ROWS
-        assert_same_state(stream.model, expected)
+        assert_same_model(stream.model, expected)
 
     @given(
         sizes=mixes, rows=buffers, half_life=st.floats(0.5, 500), weighted=st.booleans()
@@ -109,7 +87,7 @@ class TestAllModels:
         ages = np.arange(N_ROWS)[::-1]
         fading = 2 ** (-ages / half_life) * (1 if weights is None else weights)
         expected = prepared(name).partial_fit(X, y, sample_weight=fading)
-        assert_same_state(model, expected)
+        assert_same_model(model, expected)
 
     @given(sizes=mixes, rows=buffers, window=st.integers(1, 80), weighted=st.booleans())
     @settings(max_examples=8)
@@ -123,7 +101,7 @@ class TestAllModels:
         )
         # What was taken out again leaves rounding of its own size.
         assert stream.n_seen == N_ROWS
-        assert_same_state(model, expected, rtol=1e-10)
+        assert_same_model(model, expected, rtol=1e-10)
 
     def test_the_first_rows_choose_the_plan(self, name):
         y = target_of(name)
@@ -131,7 +109,7 @@ class TestAllModels:
         model = feed(stream, [1] * N_ROWS, y).model
         expected = clone(MODELS[name]).prepare(X[:40], part_of(y, slice(40)))
         assert model.fingerprint() == expected.fingerprint()
-        assert_same_state(model, expected.partial_fit(X, y))
+        assert_same_model(model, expected.partial_fit(X, y))
 
 
 class TestModel:
@@ -154,14 +132,14 @@ class TestModel:
             stream.learn_many(X[start : start + 7])
             seen = min(start + 7, N_ROWS)
             assert stream.model.state_.weight[0] == min(seen, 20)
-        assert_same_state(
+        assert_same_model(
             stream.model, prepared("DMKDE").partial_fit(X[-20:]), rtol=1e-10
         )
 
     def test_of_few_rows_is_planned_from_these(self):
         stream = Stream(clone(MODELS["DMKDE"]))  # warms up for 1,000
         stream.learn_many(X)
-        assert_same_state(stream.model, clone(MODELS["DMKDE"]).partial_fit(X))
+        assert_same_model(stream.model, clone(MODELS["DMKDE"]).partial_fit(X))
 
     def test_without_rows_is_not_fitted(self):
         assert not hasattr(Stream(clone(MODELS["DMKDE"])).model, "state_")
@@ -191,14 +169,14 @@ class TestNames:
         for number, row in enumerate(X):
             pairs = [("speed", row[0]), ("load", row[1])]
             stream.learn_one(dict(pairs if number % 2 == 0 else pairs[::-1]))
-        assert_same_state(stream.model, prepared("DMKDE").partial_fit(X))
+        assert_same_model(stream.model, prepared("DMKDE").partial_fit(X))
 
     def test_frames_and_rows_together(self):
         stream = Stream(prepared_with_names("speed", "load"))
         stream.learn_many(pd.DataFrame(X[:30], columns=["speed", "load"]))
         for row in X[30:]:
             stream.learn_one({"load": row[1], "speed": row[0]})
-        assert_same_state(stream.model, prepared("DMKDE").partial_fit(X))
+        assert_same_model(stream.model, prepared("DMKDE").partial_fit(X))
         with pytest.raises(ValueError, match="feature names should match"):
             stream.learn_many(pd.DataFrame(X, columns=["load", "speed"]))
 
@@ -315,7 +293,7 @@ class TestRefusedWhenLearned:
         assert stream.n_seen == N_ROWS - 2
         good = np.delete(np.arange(N_ROWS), [5, 41])
         expected = prepared("QMRegressor").partial_fit(X[good], y[good])
-        assert_same_state(stream.model, expected)
+        assert_same_model(stream.model, expected)
 
     def test_rows_outside_the_grid(self):
         grid = QuadratureFeatures(bounds=[[-5, -5], [5, 5]], tol=1e-2)
@@ -337,7 +315,7 @@ class TestRefusedWhenLearned:
             _ = stream.model
         last = np.delete(np.arange(N_ROWS), [45, 50])[-20:]
         expected = prepared("QMRegressor").partial_fit(X[last], y[last])
-        assert_same_state(stream.model, expected, rtol=1e-10)
+        assert_same_model(stream.model, expected, rtol=1e-10)
 
     def test_while_fading(self):
         """A row that was refused does not age the others."""
@@ -352,7 +330,7 @@ class TestRefusedWhenLearned:
         expected = prepared("QMRegressor").partial_fit(
             X[good], y[good], sample_weight=fading
         )
-        assert_same_state(stream.model, expected)
+        assert_same_model(stream.model, expected)
 
     @pytest.mark.parametrize("warm_up", [30, 1000])
     def test_a_target_that_is_missing(self, warm_up):
@@ -378,7 +356,7 @@ class TestWeights:
         weights[20:40] = WEIGHTS[20:40]
         weights[40] = 3
         expected = prepared("DMKDE").partial_fit(X, sample_weight=weights)
-        assert_same_state(stream.model, expected)
+        assert_same_model(stream.model, expected)
 
     @pytest.mark.parametrize("options", [{}, {"window": 20}, {"half_life": 10.0}])
     @pytest.mark.parametrize("rows", [1, 7, 100])
@@ -393,7 +371,7 @@ class TestWeights:
         if "half_life" in options:
             weights *= 2 ** (-np.arange(N_ROWS)[::-1] / 10)
         expected = prepared("DMKDE").partial_fit(X, sample_weight=weights)
-        assert_same_state(stream.model, expected, rtol=1e-10)
+        assert_same_model(stream.model, expected, rtol=1e-10)
 
     def test_zero_at_the_edge_of_a_window(self):
         """What falls out weighs nothing; what came in must come in once."""
@@ -434,7 +412,7 @@ def test_several_targets():
     model = QMRegressor(**PLAN, n_levels=5, beta=4.0, bounds=(-12, 12))
     stream = Stream(clone(model).prepare(X, y))
     feed(stream, [1] * 20, y)
-    assert_same_state(stream.model, clone(model).prepare(X, y).partial_fit(X, y))
+    assert_same_model(stream.model, clone(model).prepare(X, y).partial_fit(X, y))
 
 
 def test_categories():
@@ -444,7 +422,7 @@ def test_categories():
     for colour, way in rows:
         stream.learn_one({"way": way, "colour": colour})
     expected = clone(model).partial_fit(rows[:, ::-1])
-    assert_same_state(stream.model, expected)
+    assert_same_model(stream.model, expected)
     assert stream.model.feature_names_in_.tolist() == ["way", "colour"]
 
 
@@ -477,7 +455,7 @@ def test_a_window_holds_no_more_rows_than_it_must():
 def test_a_very_short_memory_keeps_the_last_row():
     stream = Stream(prepared("DMKDE"), half_life=1e-3, buffer_rows=7)
     stream.learn_many(X)
-    assert_same_state(stream.model, prepared("DMKDE").partial_fit(X[-1:]))
+    assert_same_model(stream.model, prepared("DMKDE").partial_fit(X[-1:]))
 
 
 def test_a_long_fade_stays_a_density():

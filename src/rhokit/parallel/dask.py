@@ -172,7 +172,9 @@ def _even_sample(picks, size):
     """Rows of all picks, of each as many as its share of all rows."""
     picks = [(rows, total) for rows, total in picks if total]
     if not picks:
-        raise ValueError("X holds no rows: nothing to learn from")
+        raise ValueError(
+            "X holds no rows of a weight above zero: nothing to learn from"
+        )
     rate = min(len(rows[0]) / total for rows, total in picks)
     rate = min(rate, size / sum(total for _, total in picks))
     kept = []
