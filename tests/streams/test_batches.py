@@ -352,3 +352,16 @@ def test_a_batch_may_weigh_nothing():
     model = fit_batches(clone(MODELS["DMKDE"]).prepare(X), batches, batch_rows=20)
     expected = clone(MODELS["DMKDE"]).prepare(X).partial_fit(X, sample_weight=weights)
     assert_same_model(model, expected)
+
+
+@pytest.mark.parametrize("batch_rows", [4, 1000])
+def test_a_batch_may_be_filled_with_the_next_rows(batch_rows):
+    def batches():
+        rows = np.empty((5, 2))
+        for start in range(0, N_ROWS, 5):
+            rows[:] = X[start : start + 5]
+            yield rows
+
+    plan = learned_at_once("DMKDE").blank()
+    model = fit_batches(plan.blank(), batches(), batch_rows=batch_rows)
+    assert_same_model(model, plan.partial_fit(X))

@@ -345,6 +345,35 @@ class TestRefusedWhenLearned:
         assert stream.n_seen == N_ROWS
 
 
+class TestMemoryThatIsUsedAgain:
+    """A caller may fill the same array or list with the next rows."""
+
+    def test_one_by_one(self):
+        stream, row = Stream(prepared("DMKDE")), np.empty(2)
+        for values in X:
+            row[:] = values
+            stream.learn_one(row)
+        assert_same_model(stream.model, prepared("DMKDE").partial_fit(X))
+
+    @pytest.mark.parametrize("buffer_rows", [7, 1000])
+    @pytest.mark.parametrize("window", [None, 25])
+    @pytest.mark.parametrize("size", [5, 20])
+    def test_in_batches(self, buffer_rows, window, size):
+        name = "DMKDClassifier"
+        stream = Stream(prepared(name), buffer_rows=buffer_rows, window=window)
+        rows, weights = np.empty((size, 2)), np.empty(size)
+        labels = np.empty(size, int)
+        for start in range(0, N_ROWS, size):
+            which = slice(start, start + size)
+            rows[:], labels[:], weights[:] = X[which], LABELS[which], WEIGHTS[which]
+            stream.learn_many(rows, labels, weights)
+        last = slice(None) if window is None else slice(-window, None)
+        expected = prepared(name).partial_fit(
+            X[last], LABELS[last], sample_weight=WEIGHTS[last]
+        )
+        assert_same_model(stream.model, expected, 1e-10)
+
+
 class TestWeights:
     def test_in_some_steps_only(self):
         stream = Stream(prepared("DMKDE"))

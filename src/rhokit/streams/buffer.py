@@ -20,6 +20,12 @@ class RowBuffer:
             self._batches.append((X, y, weight))
             self.n_rows += len(X)
 
+    def settle(self):
+        """Copy what was added last: its owner may use the memory for other rows."""
+        if self._batches:
+            last = self._batches[-1]
+            self._batches[-1] = tuple(None if p is None else p.copy() for p in last)
+
     def peek(self):
         """All rows that were kept, as X, y and weights."""
         self._batches = [joined(self._batches)]

@@ -87,6 +87,7 @@ def fit_batches(
                 seen += waiting.n_rows
                 learn(work, *waiting.take())
                 bar.count(seen)
+            waiting.settle()
         if not waiting.n_rows and not seen:
             raise ValueError(
                 "batches hold no rows of a weight above zero: nothing to learn from"

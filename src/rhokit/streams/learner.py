@@ -129,6 +129,7 @@ class Stream:
         self.n_seen += len(rows)
         if self._waiting.n_rows >= self._buffer_rows:
             self._learn_waiting()
+        self._waiting.settle()
 
     @property
     def model(self):
@@ -174,7 +175,7 @@ class Stream:
         if columns._numeric_rows():
             _refuse_non_numbers(columns, x)
         self._columns = columns
-        return x
+        return tuple(x)  # a list may be filled with the next row
 
     def _gather_single(self):
         """Move rows that came one by one to the buffer, as one batch."""
