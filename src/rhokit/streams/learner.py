@@ -239,7 +239,9 @@ class Stream:
 
     def _slide(self, block):
         """Unlearn what falls out of the window."""
-        self._held.append(block)
+        self._held.append(
+            tuple(None if part is None else part.copy() for part in block)
+        )
         surplus = sum(len(held[0]) for held in self._held) - self._window
         while surplus > 0:
             oldest = self._held.popleft()
