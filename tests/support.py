@@ -115,3 +115,17 @@ def density_pairs(draw, max_dim=4):
     dtype = draw(st.sampled_from(["float64", "complex128"]))
     ranks = [draw(st.integers(1, dim)) for _ in range(2)]
     return [random_density(rng, dim, dtype, rank) for rank in ranks]
+
+
+def without(*packages):
+    """Code after which these packages cannot be imported."""
+    return f"""
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {packages!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Missing())  # before all other finders
+"""

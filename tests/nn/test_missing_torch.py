@@ -6,17 +6,9 @@ import sys
 
 import pytest
 
-# Stands before all other finders, and knows of no torch.
-WITHOUT_TORCH = """
-import sys
+from tests.support import without
 
-class NoTorch:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == "torch":
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-sys.meta_path.insert(0, NoTorch())
-"""
+WITHOUT_TORCH = without("torch")
 ONE_PASS_WORKS = """
 import numpy as np
 import rhokit

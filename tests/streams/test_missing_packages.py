@@ -5,13 +5,13 @@ import sys
 
 import pytest
 
-BLOCKED = "import sys; sys.modules.update(dict.fromkeys({packages!r}))\n"
+from tests.support import without
 
 
 def run(packages, code):
     """Run code in a process that cannot import these packages."""
     return subprocess.run(
-        [sys.executable, "-c", BLOCKED.format(packages=packages) + code],
+        [sys.executable, "-c", without(*packages) + code],
         capture_output=True,
         text=True,
         check=False,
@@ -35,7 +35,7 @@ def test_what_needs_them_says_how_to_get_them(packages, code, extra):
 
 def test_batches_models_and_merging_need_neither():
     done = run(
-        ["pyarrow", "dask", "numba"],
+        ["pyarrow", "dask", "pandas", "torch", "numba"],
         "import numpy as np, rhokit\n"
         "from rhokit.parallel import merge\n"
         "X = np.random.default_rng(0).normal(size=(300, 2))\n"
