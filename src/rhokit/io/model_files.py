@@ -14,12 +14,16 @@ from rhokit.io.atomic import write_atomically
 from rhokit.io.container import pack, unpack
 from rhokit.io.errors import ModelFileError
 from rhokit.io.fields import Field, Reader, Writer, built
+from rhokit.io.objects import Object
 from rhokit.io.protocol import PROTOCOL, upgraded
-from rhokit.io.schema import MAPS, ONE_PASS, STATE, TRAINED, Object
+from rhokit.io.schema import MAPS, ONE_PASS, PARAMETERS, STATE, TRAINED
 
 _FORMAT = "rhokit model"
 _STATES = (DensityMatrix, FeatureMean, LowRankDensityMatrix)
-_ROOTS: dict[str, Field] = {"object": Object(MAPS | ONE_PASS | TRAINED), "state": STATE}
+_ROOTS: dict[str, Field] = {
+    "object": Object(MAPS | ONE_PASS | TRAINED, PARAMETERS),
+    "state": STATE,
+}
 
 
 def save(model: Any, path: str | os.PathLike[str], *, state: str = "exact") -> None:
