@@ -23,6 +23,7 @@ from rhokit.fast import map_blocks, small_algebra
 from rhokit.features import row_keys
 from rhokit.nn.features import feature_layer, to_numpy
 from rhokit.nn.heads import Head
+from rhokit.nn.holdout import chosen_judges, unpacked
 from rhokit.nn.preconditioning import Coordinates
 from rhokit.nn.training import Recipe, Rows, train
 from rhokit.validation import (
@@ -118,7 +119,7 @@ class GradientEstimator(BaseEstimator, ABC):
         checked = self._check(model, X, y, sample_weight, reset=known is None)
         held_out = None
         if validation_data is not None:
-            held_out = self._check(model, *self._unpack(validation_data), reset=False)
+            held_out = self._check(model, *unpacked(validation_data), reset=False)
         elif self.early_stopping:
             checked, held_out = self._split(*checked)
         if known is None:
@@ -252,30 +253,11 @@ class GradientEstimator(BaseEstimator, ABC):
                 f"that torch has here. Got {self.device!r} instead: {error}"
             ) from error
 
-    def _unpack(self, validation_data):
-        parts = (
-            validation_data
-            if isinstance(validation_data, tuple | list)
-            else (validation_data,)
-        )
-        if not 1 <= len(parts) <= 3:
-            raise ValueError(
-                "validation_data must be a tuple (X, y) or (X, y, sample_weight), got "
-                f"{len(parts)} entries"
-            )
-        return (*parts, *[None] * (3 - len(parts)))
-
     def _split(self, rows, weights, target):
-        """Rows to train on and rows to judge by: copies of a row stay together."""
-        keys = row_keys(rows, np.zeros(len(rows)))
+        """Rows to train on and rows to judge by, None where there are too few."""
         groups = self._groups(target, len(rows))
-        held = np.zeros(len(rows), bool)
-        for group in np.unique(groups):
-            own = np.flatnonzero(groups == group)
-            distinct = np.unique(keys[own])
-            count = int(self.validation_fraction * len(distinct))
-            held[own] = np.isin(keys[own], distinct[:count])
-        n_judges = len(np.unique(keys[held]))
+        held = chosen_judges(rows, groups, self.validation_fraction)
+        n_judges = len(np.unique(row_keys(rows[held])))
         if self.early_stopping == "auto" and n_judges < _FEWEST_JUDGES:
             return (rows, weights, target), None
         if not n_judges:
@@ -286,10 +268,8 @@ class GradientEstimator(BaseEstimator, ABC):
             )
 
         def part(which):
-            return tuple(
-                None if each is None else each[which]
-                for each in (rows, weights, target)
-            )
+            parts = rows, weights, target
+            return tuple(None if each is None else each[which] for each in parts)
 
         return part(~held), part(held)
 
