@@ -1,9 +1,7 @@
 """The one shell: scaling + feature map + state, filled in one pass."""
 
 import hashlib
-import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from copy import copy
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -14,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from rhokit.core import log_measured
+from rhokit.estimators.cache import Cache
 from rhokit.estimators.choice import (
     GAMMA_RULES,
     MapChooser,
@@ -21,7 +20,7 @@ from rhokit.estimators.choice import (
     choose_gamma,
     map_gamma,
 )
-from rhokit.estimators.memory import estimate_memory
+from rhokit.estimators.memory import memory_of
 from rhokit.estimators.scaling import RULES as SCALE_RULES
 from rhokit.estimators.scaling import Scaling
 from rhokit.fast import block_rows, map_blocks
@@ -36,22 +35,6 @@ from rhokit.validation import (
     check_weights,
     generator,
 )
-
-
-class Cache:
-    """Values computed when first needed, one per purpose; never pickled."""
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()  # what is computed may need another value
-        self._values: dict[str, tuple[Any, Any]] = {}
-
-    def get(self, purpose: str, key: Any, compute: Callable[[], Any]) -> Any:
-        """The value for this key, computed by one thread for all."""
-        with self._lock:
-            known = self._values.get(purpose)
-            if known is None or known[0] != key:
-                known = self._values[purpose] = (key, compute())
-            return known[1]
 
 
 class StateEstimator(BaseEstimator, ABC):
@@ -224,27 +207,7 @@ class StateEstimator(BaseEstimator, ABC):
         estimate : MemoryEstimate
             Its ``total``, and what it is made of. Predicting takes less.
         """
-        dtype = np.dtype(self._row_dtype() or np.float64)
-        n_columns = self.n_components
-        if self._is_prepared():
-            n_features = self.n_features_in_
-            n_columns = self.feature_map_.n_columns_
-            dtype = self.feature_map_.column_dtype_
-        if n_features is None:
-            raise ValueError(
-                "n_features must be given for a model that is not prepared: the "
-                "number of columns of its rows"
-            )
-        return estimate_memory(
-            n_features=n_features,
-            n_columns=n_columns,
-            n_outcomes=n_outcomes or self._n_outcomes(),
-            matrix=self._power == 2,
-            itemsize=dtype.itemsize,
-            batch_rows=batch_rows,
-            batch_copies=self._batch_copies(),
-            open_sums=self._open_sums,
-        )
+        return memory_of(self, n_features, n_outcomes, batch_rows)
 
     # ---- what a subclass says ----------------------------------------------------
 

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from rhokit.fast import blas_threads, block_rows
 
 # Measured on models of 512 to 2,048 columns, and a little more: columns of the rows
@@ -45,6 +47,31 @@ class MemoryEstimate:
         parts = ("planning", "sums", "workers", "batch", "map")
         listed = ", ".join(f"{name} {as_text(getattr(self, name))}" for name in parts)
         return f"{as_text(self.total)} ({listed})"
+
+
+def memory_of(model, n_features, n_outcomes, batch_rows):
+    """The estimate for a one-pass model: see its ``memory_estimate``."""
+    dtype = np.dtype(model._row_dtype() or np.float64)
+    n_columns = model.n_components
+    if model._is_prepared():
+        n_features = model.n_features_in_
+        n_columns = model.feature_map_.n_columns_
+        dtype = model.feature_map_.column_dtype_
+    if n_features is None:
+        raise ValueError(
+            "n_features must be given for a model that is not prepared: the number of "
+            "columns of its rows"
+        )
+    return estimate_memory(
+        n_features=n_features,
+        n_columns=n_columns,
+        n_outcomes=n_outcomes or model._n_outcomes(),
+        matrix=model._power == 2,
+        itemsize=dtype.itemsize,
+        batch_rows=batch_rows,
+        batch_copies=model._batch_copies(),
+        open_sums=model._open_sums,
+    )
 
 
 def estimate_memory(

@@ -1,0 +1,21 @@
+"""Values that follow from a model's state, computed when first needed."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+
+class Cache:
+    """Values computed when first needed, one per purpose; never pickled."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()  # what is computed may need another value
+        self._values: dict[str, tuple[Any, Any]] = {}
+
+    def get(self, purpose: str, key: Any, compute: Callable[[], Any]) -> Any:
+        """The value for this key, computed by one thread for all."""
+        with self._lock:
+            known = self._values.get(purpose)
+            if known is None or known[0] != key:
+                known = self._values[purpose] = (key, compute())
+            return known[1]
