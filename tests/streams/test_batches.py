@@ -198,18 +198,10 @@ def test_labels_that_come_late_get_a_place():
     assert_array_equal(model.class_count_, [20, 20, 20])
 
 
-def test_small_batches_are_learned_together(monkeypatch):
-    sizes = []
-    learn = DMKDE.partial_fit
-
-    def spy(self, X, y=None, **options):
-        sizes.append(len(X))
-        return learn(self, X, y, **options)
-
-    monkeypatch.setattr(DMKDE, "partial_fit", spy)
+def test_small_batches_are_learned_together(learned_sizes):
     model = clone(MODELS["DMKDE"]).prepare(X)
     fit_batches(model, (X[i : i + 1] for i in range(N_ROWS)), batch_rows=25)
-    assert sizes == [25, 25, 10]
+    assert learned_sizes == [25, 25, 10]
 
 
 def test_batches_are_asked_for_one_by_one(monkeypatch):

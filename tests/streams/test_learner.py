@@ -455,22 +455,14 @@ def test_categories():
     assert stream.model.feature_names_in_.tolist() == ["way", "colour"]
 
 
-def test_rows_are_learned_together(monkeypatch):
+def test_rows_are_learned_together(learned_sizes):
     """One by one would be a hundred times slower."""
-    sizes = []
-    learn = DMKDE.partial_fit
-
-    def spy(self, X, y=None, **options):
-        sizes.append(len(X))
-        return learn(self, X, y, **options)
-
-    monkeypatch.setattr(DMKDE, "partial_fit", spy)
     stream = Stream(prepared("DMKDE"), buffer_rows=25)
     for row in X:
         stream.learn_one(row)
-    assert sizes == [25, 25]
+    assert learned_sizes == [25, 25]
     assert stream.model.state_.weight[0] == N_ROWS
-    assert sizes == [25, 25, 10]
+    assert learned_sizes == [25, 25, 10]
 
 
 def test_a_window_holds_no_more_rows_than_it_must():

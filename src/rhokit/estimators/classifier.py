@@ -111,7 +111,7 @@ class ClassEstimator(ClassifierMixin, OutcomeEstimator):
         """Learn labels; a state gets empty places for those that are new."""
         old = getattr(self, "classes_", classes)
         if getattr(self, "state_", None) is not None and len(classes) > len(old):
-            self._refuse_trained()
+            self._refuse_factor()
             places = np.searchsorted(classes, old)
             self._set_state(self.state_.spread(places.tolist(), len(classes)))
             if self.sample_ is not None:

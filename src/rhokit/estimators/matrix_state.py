@@ -96,7 +96,7 @@ class MatrixState(StateEstimator):
             An order in which rows of the same outcome stand together.
         n_outcomes : int
         """
-        self._refuse_trained()
+        self._refuse_factor()
         feature_map = self.feature_map_
         dtype = feature_map.column_dtype_
         sums = OutcomeSums(n_outcomes, feature_map.n_columns_, dtype)
@@ -114,20 +114,20 @@ class MatrixState(StateEstimator):
         return DensityMatrix(sums.total(), np.sum(masses, axis=0))
 
     def _fade(self, decay):
-        self._refuse_trained()
+        self._refuse_factor()
         super()._fade(decay)
 
     def _take_up(self, other):
-        self._refuse_trained()
-        other._refuse_trained()
+        self._refuse_factor()
+        other._refuse_factor()
         super()._take_up(other)
 
     def _give_back(self, other):
-        self._refuse_trained()
-        other._refuse_trained()
+        self._refuse_factor()
+        other._refuse_factor()
         super()._give_back(other)
 
-    def _refuse_trained(self):
+    def _refuse_factor(self):
         """A factor has no sums that rows could be added to."""
         if isinstance(getattr(self, "state_", None), LowRankDensityMatrix):
             raise TypeError(
