@@ -12,6 +12,8 @@ _PLANNED_COLUMNS = 3 * 6000
 _PLANNED_MATRICES = 2
 _PLANNED_ROWS = 2 * 20_000
 _PLANNED_REST = 2**24
+# What allocators keep for threads while they learn.
+_LEARNING_REST = 2**24
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ def estimate_memory(
     return MemoryEstimate(
         planning=int(planned + _PLANNED_ROWS * d * 8 + _PLANNED_REST),
         sums=int(3 * k * size * wide),
-        workers=int(blas_threads() * (own + 2 * columns)),
+        workers=int(blas_threads() * (own + 2 * columns) + _LEARNING_REST),
         batch=int(batch_copies * batch_rows * (d + 1) * 8),
         map=int((m * m + m * d) * (itemsize + wide)),
     )
