@@ -296,12 +296,11 @@ class TestErrors:
         n, dim, n_outcomes = shape
         left = make(xp, np.ones((3, 3)), np.ones((3, 2)))
         right = make(xp, np.ones((n, dim)), np.ones((n, n_outcomes)))
-        message = r"\(K, D\) = \(2, 3\)"
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(ValueError, match=r"\(2, 3, 3\) and"):
             left + right
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(ValueError, match=r"\(2, 3, 3\) and"):
             left - right
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(ValueError, match=r"\(K, D\) = \(2, 3\)"):
             left.factorize().merge(right.factorize(), rank=1)
 
     def test_forgetting_more_than_was_seen(self, xp):

@@ -36,11 +36,13 @@ from rhokit.core.states import (
     onehot_states,
     softmax_states,
 )
+from rhokit.core.toeplitz import ToeplitzDensityMatrix
 
 __all__ = [
     "DensityMatrix",
     "FeatureMean",
     "LowRankDensityMatrix",
+    "ToeplitzDensityMatrix",
     "amplitudes",
     "choose_rank",
     "cosine_states",

@@ -1,7 +1,6 @@
 """The state: sums of ``φ(x)φ(x)†`` per outcome, exact or truncated."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from array_api_compat import array_namespace, device
 
@@ -20,14 +19,11 @@ from rhokit.core.spectrum import (
     leading_eigenpairs,
     square_root_factor,
 )
-
-# Weights that should cancel exactly may differ by rounding; a larger shortfall
-# means that rows are being forgotten which were never seen.
-_WEIGHT_SLACK = 1e-9
+from rhokit.core.sums import Sums, check_factor, checked_outcomes, inverse_weight
 
 
 @dataclass(frozen=True, eq=False)
-class DensityMatrix:
+class DensityMatrix(Sums):
     r"""Exact sums over rows, one matrix per outcome (eq. rho_train of the paper).
 
     .. math:: S_k = \sum_i t_{ik}\, \phi(x_i)\phi(x_i)^\dagger, \qquad
@@ -55,18 +51,11 @@ class DensityMatrix:
     np.float64(0.0)
     """
 
-    total: Array  # (K, D, D)
-    weight: Array  # (K,)
-
     def __post_init__(self) -> None:
         shape = tuple(self.total.shape)
         if len(shape) != 3 or shape[1] != shape[2]:
             raise ValueError(f"total must have shape (K, D, D), got {shape}")
-        if tuple(self.weight.shape) != shape[:1]:
-            raise ValueError(
-                f"weight must have shape {shape[:1]} to match total, "
-                f"got {tuple(self.weight.shape)}"
-            )
+        super().__post_init__()
 
     @classmethod
     def from_states(
@@ -87,59 +76,9 @@ class DensityMatrix:
         return cls(xp.stack(sums), weight)
 
     @property
-    def n_outcomes(self) -> int:
-        """K, the number of outcomes."""
-        return int(self.total.shape[0])
-
-    @property
     def dim(self) -> int:
         """D, the dimension of the states."""
         return int(self.total.shape[1])
-
-    def __add__(self, other: "DensityMatrix | int") -> "DensityMatrix":
-        if isinstance(other, int) and other == 0:  # so that sum() works
-            return self
-        if not isinstance(other, DensityMatrix):
-            return NotImplemented
-        check_alike(self, other)
-        return DensityMatrix(self.total + other.total, self.weight + other.weight)
-
-    __radd__ = __add__
-
-    def __sub__(self, other: "DensityMatrix") -> "DensityMatrix":
-        if not isinstance(other, DensityMatrix):
-            return NotImplemented
-        check_alike(self, other)
-        weight = remaining_weight(self.weight, other.weight)
-        return DensityMatrix(self.total - other.total, weight)
-
-    def scale(self, factor: float) -> "DensityMatrix":
-        """All rows count ``factor`` times as much (0 < factor < 1: decay)."""
-        check_factor(factor)
-        return DensityMatrix(self.total * factor, self.weight * factor)
-
-    def spread(self, places: list[int], n_outcomes: int) -> "DensityMatrix":
-        """The same sums as outcomes ``places`` among ``n_outcomes``; no row elsewhere.
-
-        So states that know different outcomes are brought to the same ones.
-        """
-        xp = array_namespace(self.total)
-        empty = xp.zeros_like(self.total[0, ...]), xp.zeros_like(self.weight[0])
-        parts = [empty] * n_outcomes
-        for k, place in enumerate(places):
-            parts[place] = self.total[k, ...], self.weight[k]
-        totals, weights = zip(*parts, strict=True)
-        return DensityMatrix(xp.stack(totals), xp.stack(weights))
-
-    def outcome(self, k: int) -> "DensityMatrix":
-        """The state of one outcome."""
-        return DensityMatrix(self.total[k : k + 1, ...], self.weight[k : k + 1])
-
-    def mix(self, shares: Array) -> "DensityMatrix":
-        """Weighted sums over the outcomes, for non-negative ``shares`` (J, K)."""
-        xp = array_namespace(self.total)
-        total = xp.tensordot(shares, self.total, axes=1)
-        return DensityMatrix(total, shares @ self.weight)
 
     def change_basis(self, basis: Array) -> "DensityMatrix":
         r"""The state of :math:`\phi(x) = B^\top c(x)`, given the sums of ``c(x)``.
@@ -151,10 +90,6 @@ class DensityMatrix:
         # matmul, not @: torch's operator refuses arrays of different dtypes.
         total = xp.matmul(xp.matmul(basis.mT, self.total), conj(basis))
         return DensityMatrix((total + adjoint(total)) / 2, self.weight)
-
-    def normalized(self) -> Array:
-        """The density matrices themselves, ``total / weight``, shape (K, D, D)."""
-        return self.total * inverse_weight(self.weight)[:, None, None]
 
     def born(self, states: Array) -> Array:
         r"""Born rule :math:`\phi^\dagger\rho_k\phi` for states (n, D): shape (n, K)."""
@@ -287,7 +222,12 @@ class LowRankDensityMatrix:
 
         What either side lost by truncation stays lost.
         """
-        check_alike(self, other)
+        if self.n_outcomes != other.n_outcomes or self.dim != other.dim:
+            raise ValueError(
+                "states of different shapes do not combine: "
+                f"(K, D) = ({self.n_outcomes}, {self.dim}) and "
+                f"({other.n_outcomes}, {other.dim})"
+            )
         if rank < 1:
             raise ValueError(f"rank must be an int >= 1, got {rank!r}")
         xp = array_namespace(self.factor)
@@ -303,48 +243,6 @@ class LowRankDensityMatrix:
         _, values, vectors = xp.linalg.svd(stacked, full_matrices=False)
         merged = values[:, :rank, None] * vectors[:, :rank, :]
         return LowRankDensityMatrix(merged, weight)
-
-
-def inverse_weight(weight: Array) -> Array:
-    """``1/weight``, and 0 where nothing was seen."""
-    xp = array_namespace(weight)
-    seen = weight > 0
-    return xp.where(seen, 1 / xp.where(seen, weight, xp.ones_like(weight)), 0.0)
-
-
-def remaining_weight(weight: Array, forgotten: Array) -> Array:
-    """``weight - forgotten``, refused where that is below zero."""
-    xp = array_namespace(weight)
-    left = weight - forgotten
-    if bool(xp.any(left < -_WEIGHT_SLACK * xp.clip(weight, 1.0, None))):
-        raise ValueError(
-            f"cannot forget more than was seen: the weights are {weight}, "
-            f"to be forgotten are {forgotten}"
-        )
-    # What is left of a cancelled weight is rounding, not rows.
-    return xp.where(left > _WEIGHT_SLACK * weight, left, xp.zeros_like(left))
-
-
-def checked_outcomes(states: Array, outcomes: Array | None) -> Array:
-    """Weights (n, K) of the rows of ``states`` (n, D): ones where none are given."""
-    xp = array_namespace(states)
-    if len(states.shape) != 2:
-        raise ValueError(f"states must have shape (n, D), got {tuple(states.shape)}")
-    n = int(states.shape[0])
-    if outcomes is None:
-        return xp.ones((n, 1), dtype=real(states).dtype, device=device(states))
-    shape = tuple(outcomes.shape)
-    if len(shape) != 2 or shape[0] != n:
-        raise ValueError(f"outcomes must have shape ({n}, K), got {shape}")
-    if bool(xp.any(outcomes < 0)):
-        raise ValueError("weights of rows must not be negative")
-    return outcomes
-
-
-def check_factor(factor: float) -> None:
-    """Refuse a scale that is not a positive number."""
-    if not 0 < factor < float("inf"):
-        raise ValueError(f"factor must be a positive number, got {factor!r}")
 
 
 def pad_and_stack(factors: list[Array]) -> Array:
@@ -372,13 +270,3 @@ def _weighted_gram(states: Array, weight: Array) -> Array:
     root = xp.sqrt(xp.astype(weight, real(states).dtype))
     rows = states * root[:, None]
     return rows.mT @ conj(rows)
-
-
-def check_alike(left: Any, right: Any) -> None:
-    """Refuse to combine states of different K or D."""
-    if left.n_outcomes != right.n_outcomes or left.dim != right.dim:
-        raise ValueError(
-            "states of different shapes do not combine: "
-            f"(K, D) = ({left.n_outcomes}, {left.dim}) and "
-            f"({right.n_outcomes}, {right.dim})"
-        )

@@ -5,17 +5,11 @@ from dataclasses import dataclass
 from array_api_compat import array_namespace
 
 from rhokit.core.arrays import Array, conj, real, wide, wide_sum_dtype
-from rhokit.core.density_matrix import (
-    check_alike,
-    check_factor,
-    checked_outcomes,
-    inverse_weight,
-    remaining_weight,
-)
+from rhokit.core.sums import Sums, checked_outcomes
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureMean:
+class FeatureMean(Sums):
     r"""Sums of features (:math:`\Phi_{train}`, eq. phi_density_estimation).
 
     .. math:: s_k = \sum_i t_{ik}\, \phi(x_i), \qquad
@@ -30,18 +24,11 @@ class FeatureMean:
     weight : array of shape (K,)
     """
 
-    total: Array  # (K, D)
-    weight: Array  # (K,)
-
     def __post_init__(self) -> None:
         shape = tuple(self.total.shape)
         if len(shape) != 2:
             raise ValueError(f"total must have shape (K, D), got {shape}")
-        if tuple(self.weight.shape) != shape[:1]:
-            raise ValueError(
-                f"weight must have shape {shape[:1]} to match total, "
-                f"got {tuple(self.weight.shape)}"
-            )
+        super().__post_init__()
 
     @classmethod
     def from_states(cls, states: Array, outcomes: Array | None = None) -> "FeatureMean":
@@ -53,45 +40,14 @@ class FeatureMean:
         return cls(wide(weights @ states), weight)
 
     @property
-    def n_outcomes(self) -> int:
-        """K, the number of outcomes."""
-        return int(self.total.shape[0])
-
-    @property
     def dim(self) -> int:
         """D, the dimension of the states."""
         return int(self.total.shape[1])
-
-    def __add__(self, other: "FeatureMean | int") -> "FeatureMean":
-        if isinstance(other, int) and other == 0:  # so that sum() works
-            return self
-        if not isinstance(other, FeatureMean):
-            return NotImplemented
-        check_alike(self, other)
-        return FeatureMean(self.total + other.total, self.weight + other.weight)
-
-    __radd__ = __add__
-
-    def __sub__(self, other: "FeatureMean") -> "FeatureMean":
-        if not isinstance(other, FeatureMean):
-            return NotImplemented
-        check_alike(self, other)
-        weight = remaining_weight(self.weight, other.weight)
-        return FeatureMean(self.total - other.total, weight)
-
-    def scale(self, factor: float) -> "FeatureMean":
-        """All rows count ``factor`` times as much (0 < factor < 1: decay)."""
-        check_factor(factor)
-        return FeatureMean(self.total * factor, self.weight * factor)
 
     def change_basis(self, basis: Array) -> "FeatureMean":
         """The sums of ``φ(x) = Bᵀc(x)``, given those of ``c(x)``."""
         xp = array_namespace(self.total)
         return FeatureMean(xp.matmul(self.total, basis), self.weight)
-
-    def normalized(self) -> Array:
-        """The mean features, shape (K, D)."""
-        return self.total * inverse_weight(self.weight)[:, None]
 
     def overlap(self, states: Array) -> Array:
         """Inner products with states (n, D): shape (n, K); may be negative."""

@@ -23,7 +23,7 @@ from rhokit.estimators.choice import (
 from rhokit.estimators.memory import memory_of
 from rhokit.estimators.scaling import RULES as SCALE_RULES
 from rhokit.estimators.scaling import Scaling
-from rhokit.fast import block_rows, map_blocks
+from rhokit.fast import map_blocks
 from rhokit.features import FeatureMap
 from rhokit.validation import (
     Interval,
@@ -219,6 +219,10 @@ class StateEstimator(BaseEstimator, ABC):
     def _prepare_measurement(self):
         """A function from columns (n, m) to measured values (n, K)."""
 
+    def _takes_grids(self):
+        """Whether a state may be a Fourier series."""
+        return False
+
     def _batch_copies(self):
         """Copies of a batch at once: as it was given, checked and scaled."""
         return 3
@@ -256,7 +260,7 @@ class StateEstimator(BaseEstimator, ABC):
     def _check(self, X, y, sample_weight, *, reset):
         """Parameters, rows, weights and targets, checked."""
         check_parameters(self, self._parameter_table)
-        check_map(self.feature_map)
+        check_map(self.feature_map, self._takes_grids())
         rows = check_rows(
             self, X, reset=reset, dtype=self._row_dtype(), numeric=self._numeric_rows()
         )
@@ -287,7 +291,13 @@ class StateEstimator(BaseEstimator, ABC):
         self.scaling_ = Scaling.from_rows(self._scale_rule(), rows, weights)
         scaled = self.scaling_.apply(rows) if self._numeric_rows() else rows
         chooser = MapChooser(
-            self.feature_map, scaled, weights, self.n_components, seed, bounded
+            self.feature_map,
+            scaled,
+            weights,
+            self.n_components,
+            seed,
+            bounded,
+            grids=self._takes_grids(),
         )
         rng = np.random.default_rng(seed)
         if self._is_gaussian():
@@ -304,7 +314,7 @@ class StateEstimator(BaseEstimator, ABC):
 
     def _add(self, rows, weights, target):
         """Add checked rows to the state."""
-        self._refuse_outsiders(rows, weights)
+        self._make_room(rows, weights)
         self._set_state(self._sum(rows, weights, target) + (self.state_ or 0))
 
     def _subtract(self, rows, weights, target):
@@ -322,6 +332,10 @@ class StateEstimator(BaseEstimator, ABC):
     def _give_back(self, other):
         """Take out what another model has seen."""
         self._set_state(self.state_ - other.state_)
+
+    def _make_room(self, rows, weights):
+        """See to it that the map takes these rows."""
+        self._refuse_outsiders(rows, weights)
 
     def _refuse_outsiders(self, rows, weights):
         if not self.feature_map_.has_outsiders:
@@ -356,7 +370,7 @@ class StateEstimator(BaseEstimator, ABC):
         The columns are in memory that the worker uses again for its next block.
         """
         feature_map = self._measured_map() if relative else self.feature_map_
-        size = stretch * block_rows(feature_map.n_columns_, self.batch_size)
+        size = feature_map.rows_per_block(len(rows), self.batch_size, stretch)
         buffers = {}
 
         def work(worker, block):

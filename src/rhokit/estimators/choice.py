@@ -1,7 +1,7 @@
 """What a model chooses from its rows: the feature map, and γ by leave-one-out."""
 
 import math
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 from sklearn.base import clone
@@ -11,21 +11,29 @@ from rhokit.core.arrays import safe_log
 from rhokit.features import (
     FeatureMap,
     FourierFeatures,
+    GridFeatures,
     LandmarkFeatures,
     QuadratureFeatures,
     distinct_rows,
     gamma_by_rule,
 )
+from rhokit.features.base import column_ends
+from rhokit.features.box import BoxFeatures, FrequencyGrid
 from rhokit.features.landmarks import select_landmarks
-from rhokit.features.quadrature import grid_size
 
-MAP_NAMES = ("auto", "fourier", "landmarks", "quadrature")
+MAP_NAMES = ("auto", "fourier", "grid", "landmarks", "quadrature")
 GAMMA_RULES = ("loo", "median", "scott", "silverman")
 
 # Leave-one-out probes so many rows, against a state of so many.
 _LOO_PROBES = 2048
 _LOO_ROWS = 6000
 _LOO_MOST_STEPS = 12
+# The same on a grid, where they cost little.
+_GRID_LOO_ROWS = 2**17
+# "auto" takes grids of at most so many modes, for one, two and three columns.
+_MOST_MODES = (2**22, 2**22, 2**20)
+# How much wider than the first rows of a stream its box is, to either side.
+_STREAM_MARGIN = 0.5
 # The same least density for all γ, as a share of what the first map can see.
 _LEAST_OVER_FLOOR = 0.01
 _LOG_TINY = math.log(1e-298)
@@ -44,13 +52,15 @@ class MapChooser:
     n_components : int
     seed : int
     bounded : bool
-        Whether these are all the rows that will come. A grid needs to know its box,
-        so ``"auto"`` does not take one for a stream.
+        Whether these are all the rows that will come. The grid of a stream is given
+        room to spare; a quadrature needs to know its box.
     groups : array of shape (n,), optional
         Groups of rows that get landmarks of their own.
     for_outcomes : bool
         Whether the map is to tell outcomes apart: landmarks then give states of
         length one, which do so better.
+    grids : bool
+        Whether the states may be Fourier series over a grid.
     """
 
     def __init__(
@@ -63,6 +73,7 @@ class MapChooser:
         bounded,
         groups=None,
         for_outcomes=False,
+        grids=False,
     ):
         self.wanted = wanted
         self.rows = rows
@@ -72,6 +83,7 @@ class MapChooser:
         self.bounded = bounded
         self.groups = groups
         self.for_outcomes = for_outcomes
+        self.grids = grids
         self._fitted = {}
 
     def __call__(self, gamma):
@@ -89,13 +101,27 @@ class MapChooser:
         """Name of the map that would be made, or the instance that was given."""
         if self.wanted != "auto":
             return self.wanted
-        if self.bounded and self.rows.shape[1] <= 2:
-            seen = self.rows if self.weights is None else self.rows[self.weights > 0]
-            widths = np.ptp(seen, axis=0).astype(float)
-            tol = QuadratureFeatures().tol
-            if grid_size(gamma, widths, tol) <= self.n_components:
-                return "quadrature"
+        d = self.rows.shape[1]
+        if d > len(_MOST_MODES):
+            return "landmarks"
+        grid = FrequencyGrid(gamma, self._widths, GridFeatures().tol)
+        if self.grids:
+            # What tells outcomes apart far from all rows is below a grid's error:
+            # for a narrow kernel, landmarks do better.
+            fits = grid.n_modes <= _MOST_MODES[d - 1]
+            if self.for_outcomes:
+                fits = fits and grid.n_points <= self.n_components
+            return "grid" if fits else "landmarks"
+        if self.bounded and d <= 2 and grid.n_points <= self.n_components:
+            return "quadrature"
         return "landmarks"
+
+    @cached_property
+    def _widths(self):
+        """Of the box of a grid, shape (d,)."""
+        seen = self.rows if self.weights is None else self.rows[self.weights > 0]
+        widths = column_ends(seen, np.max) - column_ends(seen, np.min)
+        return widths if self.bounded else (1 + 2 * _STREAM_MARGIN) * widths
 
     def _make(self, kind, gamma):
         common = {
@@ -111,6 +137,9 @@ class MapChooser:
             return FourierFeatures(**common)
         if kind == "quadrature":
             return QuadratureFeatures(gamma=gamma)
+        if kind == "grid":
+            margin = 0.0 if self.bounded else _STREAM_MARGIN
+            return GridFeatures(gamma=gamma, margin=margin)
         return self._given(gamma)
 
     def _landmarks(self):
@@ -157,6 +186,8 @@ def choose_gamma(gamma, chooser, power, rng):
         return gamma_by_rule(gamma, rows, mass, n_rows=total, rng=rng)
 
     start = gamma_by_rule("scott", rows, mass)
+    if is_grid(chooser.kind(map_gamma(start, power))) and chooser.grids:
+        rows, mass = distinct_rows(chooser.rows, chooser.weights, _GRID_LOO_ROWS, rng)
     first = chooser(map_gamma(start, power))
     smallest = max(first.log_floor_ * power / 2, _LOG_TINY)
     least = smallest + math.log(_LEAST_OVER_FLOOR) - first.log_mass(power)
@@ -168,11 +199,16 @@ def choose_gamma(gamma, chooser, power, rng):
 
     _, best = climb(likelihood, start, _LOO_MOST_STEPS)
     best *= 2 ** _top_of_parabola(*(likelihood(best * step) for step in (0.5, 1, 2)))
-    if chooser.kind(map_gamma(best, power)) != "quadrature":
+    if not is_grid(chooser.kind(map_gamma(best, power))):
         return best
     # A grid resolves any bandwidth: go on to that of all rows, by the usual rate.
     d = rows.shape[1]
     return best * (total / mass.sum()) ** (2 / (d + 4))
+
+
+def is_grid(kind):
+    """Whether what :meth:`MapChooser.kind` says resolves any bandwidth."""
+    return isinstance(kind, BoxFeatures) or kind in ("grid", "quadrature")
 
 
 def map_gamma(gamma, power):
@@ -211,8 +247,33 @@ def _loo_likelihood(feature_map, rows, mass, power, least):
     find its twin at distance zero, and the best kernel would be infinitely narrow.
     Log-densities below ``least`` count as that.
     """
-    states = feature_map.states(rows.astype(feature_map.dtype_, copy=False))
-    probes = np.linspace(0, len(rows) - 1, min(len(rows), _LOO_PROBES)).astype(int)
+    rows = rows.astype(feature_map.dtype_, copy=False)
+    if isinstance(feature_map, GridFeatures):
+        probes = np.arange(len(rows))
+        measured, lengths = _measured_on_grid(feature_map, rows, mass)
+    else:
+        probes = np.linspace(0, len(rows) - 1, min(len(rows), _LOO_PROBES)).astype(int)
+        measured, lengths = _measured(feature_map.states(rows), probes, mass, power)
+    left = leave_one_out(measured, lengths**power, mass[probes], float(mass.sum()))
+    # What unrelated rows measure of each other is no density: counted as one, it would
+    # ask for ever narrower kernels. Below twice of it all is noise.
+    floor = math.exp(feature_map.log_floor_ * power / 2)
+    seen = np.where(left > 2 * floor, left - floor, 0)
+    logs = safe_log(seen) - feature_map.log_mass(power)
+    return float(np.average(np.maximum(logs, least), weights=mass[probes]))
+
+
+def _measured_on_grid(feature_map, rows, mass):
+    """What rows measure, and their squared lengths."""
+    angles, _ = feature_map.columns(rows)
+    sums = feature_map.sums(1)
+    sums.add(0, angles, mass[:, None])
+    measured = feature_map.series(sums.total() / mass.sum()).born(angles)[:, 0]
+    return measured, np.ones(len(rows))
+
+
+def _measured(states, probes, mass, power):
+    """What probes among states (n, D) measure, and their squared lengths."""
     probed = states[probes]
     lengths = np.vecdot(probed, probed).real
     if power == 2:
@@ -222,22 +283,20 @@ def _loo_likelihood(feature_map, rows, mass, power, least):
     else:
         total = mass.astype(states.dtype) @ states
         measured = (probed @ total.conj()).real / mass.sum()
-    left = leave_one_out(
-        measured.astype(np.float64),
-        lengths.astype(np.float64) ** power,
-        mass[probes],
-        float(mass.sum()),
+    return measured.astype(np.float64), lengths.astype(np.float64)
+
+
+def check_map(wanted, takes_grids=True):
+    """Refuse what is neither a name nor a map, and grids where they do not serve."""
+    on_grid = isinstance(wanted, GridFeatures) or (
+        isinstance(wanted, str) and wanted == "grid"
     )
-    # What unrelated rows measure of each other is no density: counted as one, it would
-    # ask for ever narrower kernels. Below twice of it all is noise.
-    floor = math.exp(feature_map.log_floor_ * power / 2)
-    seen = np.where(left > 2 * floor, left - floor, 0)
-    logs = safe_log(seen) - feature_map.log_mass(power)
-    return float(np.average(np.maximum(logs, least), weights=mass[probes]))
-
-
-def check_map(wanted):
-    """Refuse what is neither a name nor a map."""
+    if on_grid and not takes_grids:
+        raise ValueError(
+            "The 'feature_map' parameter must not be a grid where a matrix is needed, "
+            "as it is for a rank, for joint states and for training: take "
+            f"'quadrature'. Got {wanted!r} instead."
+        )
     if isinstance(wanted, FeatureMap) or wanted in MAP_NAMES:
         return
     raise ValueError(

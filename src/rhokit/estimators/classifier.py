@@ -17,7 +17,7 @@ from sklearn.utils.validation import (
 
 from rhokit.core import log_posterior, onehot_states
 from rhokit.core.arrays import safe_log
-from rhokit.core.density_matrix import remaining_weight
+from rhokit.core.sums import remaining_weight
 from rhokit.estimators.outcomes import OutcomeEstimator
 from rhokit.estimators.tasks import Classes
 from rhokit.validation import Interval, StrOptions, all_or_nothing

@@ -127,8 +127,8 @@ class DensityEstimator(DensityMixin, StateEstimator):
                 self._proposal = Proposal.from_rows(scaled, weights, self.gamma_, rng)
 
     def _without_own(self, rows, logs):
-        states = self.feature_map_.transform(self._apply_scaling(rows))
-        own = np.vecdot(states, states).real.astype(np.float64) ** self._power
+        lengths = self.feature_map_.lengths(self._apply_scaling(rows))
+        own = lengths.astype(np.float64) ** self._power
         total = float(self.state_.weight[0])
         rest = leave_one_out(np.exp(logs), own, np.ones(len(own)), total)
         with np.errstate(divide="ignore"):

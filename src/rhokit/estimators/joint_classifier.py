@@ -73,6 +73,7 @@ class QMClassifier(ClassEstimator):
     array([1., 1.])
     """
 
+    _on_grid = False  # blocks of a joint matrix are no densities
     _parameter_table: ClassVar = ClassEstimator._parameter_table | {
         "output_map": [StrOptions(set(OUTPUT_MAPS)), FeatureMap],
         "joint_rank": [Interval(Integral, 1, None, closed="left"), None],

@@ -10,15 +10,15 @@ from scipy.linalg import qr, solve_triangular
 from rhokit.core import DensityMatrix, LowRankDensityMatrix
 from rhokit.core.density_matrix import pad_and_stack
 from rhokit.core.spectrum import choose_rank, eigen_factor
-from rhokit.estimators.base import StateEstimator
+from rhokit.estimators.grid_state import GridState
 from rhokit.fast import Measurement, OutcomeSums, small_algebra, thin_factor
 from rhokit.validation import Interval, RealNotInt, StrOptions
 
 
-class MatrixState(StateEstimator):
+class MatrixState(GridState):
     """An estimator whose state is one density matrix per outcome."""
 
-    _parameter_table: ClassVar = StateEstimator._parameter_table | {
+    _parameter_table: ClassVar = GridState._parameter_table | {
         "rank": [
             Interval(Integral, 1, None, closed="left"),
             Interval(RealNotInt, 0, 1, closed="right"),
@@ -29,8 +29,10 @@ class MatrixState(StateEstimator):
 
     @property
     def density_matrix_(self):
-        """ρ in the basis of the map's states, as a value of the state's own type."""
+        """ρ in the basis of the map's states, as sums or as a factor."""
         self._require_rows()
+        if self._has_grid():
+            return self.feature_map_.to_dense(self.state_)
         whitening = self.feature_map_.whitening_
         if whitening is None:
             return self.state_
@@ -40,10 +42,12 @@ class MatrixState(StateEstimator):
         """A copy that only predicts, with a factor of the model's rank for its sums.
 
         It is smaller, by as much as ``rank`` is below the dimension, and learns no
-        more: it cannot add, merge or forget rows.
+        more: it cannot add, merge or forget rows. On a grid it is a copy.
         """
         self._require_rows()
         other = copy(self)
+        if self._has_grid():
+            return other
         if isinstance(self.state_, DensityMatrix):
             other._set_factor(self._truncated_factor(), self.state_.weight)
         return other
@@ -97,6 +101,8 @@ class MatrixState(StateEstimator):
         n_outcomes : int
         """
         self._refuse_factor()
+        if self._has_grid():
+            return self._sum_on_grid(rows, weights, roots_of, order, n_outcomes)
         feature_map = self.feature_map_
         dtype = feature_map.column_dtype_
         sums = OutcomeSums(n_outcomes, feature_map.n_columns_, dtype)
@@ -146,6 +152,8 @@ class MatrixState(StateEstimator):
 
         With ``projector``, only how much the rank keeps of each is measured.
         """
+        if self._has_grid():
+            return self._series_of(states, rank)
         feature_map = self._measured_map()
         with small_algebra(feature_map.n_columns_):
             factors = (

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from rhokit.core import LowRankDensityMatrix, log_measured
-from rhokit.core.density_matrix import inverse_weight
+from rhokit.core.sums import inverse_weight
 from rhokit.estimators.matrix_state import MatrixState
 from rhokit.estimators.row_sample import MeasuredSample, RowSample
 from rhokit.estimators.scaling import GROUP_RULES, RULES
@@ -146,6 +146,7 @@ class OutcomeEstimator(MatrixState):
             n_components=self.n_components,
             seed=seed,
             bounded=bounded,
+            grids=self._takes_grids(),
             landmarks_by_group=self._landmarks_by_group,
             witnesses=witnesses and witnesses.holds(rows, self._names(target)),
         )
@@ -216,7 +217,8 @@ class OutcomeEstimator(MatrixState):
     def compact(self):
         """A copy that only predicts: see :meth:`DMKDE.compact`."""
         other, sample = super().compact(), self.sample_
-        if isinstance(sample, RowSample):
+        has_factor = isinstance(other.state_, LowRankDensityMatrix)
+        if has_factor and isinstance(sample, RowSample):
             logs = self._log_left_out(sample, self._sample_roots(sample))
             other.sample_ = MeasuredSample(sample.target, sample.weight, logs)
         return other
@@ -260,21 +262,20 @@ class OutcomeEstimator(MatrixState):
             return self._log_measured(rows)  # a trained state's sample was held out
         measure, keeps = self._measurement(), self._kept_measurement()
         feature_map = self._measured_map()
-        whitening = feature_map.whitening_
         unit = feature_map is not self.feature_map_  # what was summed had length one
         tiny = 100 * np.finfo(feature_map.dtype_).eps
+        noise = self._noise() * self.state_.weight
 
         def use(worker, which, columns, log_scale):
             mass = roots[which] ** 2 * weights[which][:, None]  # (b, K)
             total = measure(columns).astype(np.float64) * self.state_.weight
-            states = columns if whitening is None else columns @ whitening
-            length = np.vecdot(states, states).real.astype(np.float64)[:, None]
+            length = feature_map.lengths_of(columns).astype(np.float64)[:, None]
             kept = length if keeps is None else keeps(columns).astype(np.float64)
             own = mass * (kept**2 / length if unit else kept**2)
             if log_scale is not None and not unit:
                 own *= np.exp(2 * log_scale)[:, None]  # it was summed unscaled
             # What rounding leaves of a cancelled sum says nothing.
-            left = np.where(total - own > tiny * own, total - own, 0)
+            left = np.where(total - own > tiny * own + noise, total - own, 0)
             return log_measured(left * inverse_weight(self.state_.weight), log_scale)
 
         return np.concatenate(self._for_blocks(rows, use, relative=True, stretch=2))

@@ -1,5 +1,6 @@
 """QMR: values with their distributions, by measuring a joint state."""
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import ClassVar
 
@@ -8,7 +9,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length
 
-from rhokit.core import DensityMatrix, log_posterior
+from rhokit.core import log_posterior
 from rhokit.core.arrays import safe_log
 from rhokit.core.distributions import mean_and_std, quantiles
 from rhokit.estimators.conformal import offset_for_coverage, offset_for_share
@@ -361,7 +362,8 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
         if len(parts) == 1:
             return parts[0]
         total = np.concatenate([part.total for part in parts])
-        return DensityMatrix(total, np.concatenate([part.weight for part in parts]))
+        weight = np.concatenate([part.weight for part in parts])
+        return replace(parts[0], total=total, weight=weight)
 
     def _roots(self, target, column):
         """Square roots of the outcome weights of one target, shape (n, m)."""
@@ -413,7 +415,7 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
             row[part] = self._positions()
         sums = self.state_.mix(shares)
         size = np.full(len(shares), sums.weight[0])  # all in units of the total
-        return self._measure_states([DensityMatrix(sums.total, size)], None).born
+        return self._measure_states([replace(sums, weight=size)], None).born
 
     def _positions(self):
         """The levels as parts of the range, shape (m,)."""

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from rhokit.core.spectrum import leading_eigenpairs
-from rhokit.estimators.choice import MapChooser, climb
+from rhokit.estimators.choice import MapChooser, climb, is_grid
 from rhokit.estimators.scaling import Scaling
 from rhokit.fast import map_blocks
 from rhokit.features import (
     FourierFeatures,
+    GridFeatures,
     LandmarkFeatures,
     gamma_by_rule,
     group_rows,
@@ -180,7 +181,12 @@ def kernel_overlaps(squares, gamma):
 
 
 def map_overlaps(feature_map, rows, probes):
-    """Squared overlaps of probes with all rows, of states under a map."""
+    """Squared overlaps of probes with all rows, of states under a map.
+
+    Those of a grid are the kernel's own, up to a factor for each probe.
+    """
+    if isinstance(feature_map, GridFeatures):
+        return kernel_overlaps(squared_distances(rows, probes), feature_map.gamma)
     states = feature_map.transform(rows)
     others = states.conj().T
 
@@ -251,7 +257,7 @@ class SupervisedChoice:
     gamma : float or str
         ``"loo"`` for a choice.
     wanted : str or FeatureMap
-    n_components, seed, bounded : see MapChooser
+    n_components, seed, bounded, grids : see MapChooser
     landmarks_by_group : bool
         Whether groups get landmarks of their own.
     witnesses : array of shape (n,), bool, optional
@@ -271,6 +277,7 @@ class SupervisedChoice:
         n_components,
         seed,
         bounded,
+        grids,
         landmarks_by_group,
         witnesses=None,
     ):
@@ -279,7 +286,7 @@ class SupervisedChoice:
         self.scales = scales
         self.gamma = gamma
         self.wanted, self.n_components = wanted, n_components
-        self.seed, self.bounded = seed, bounded
+        self.seed, self.bounded, self.grids = seed, bounded, grids
         self.landmarks_by_group = landmarks_by_group
         self.witnesses = witnesses
         self.rng = np.random.default_rng(seed)
@@ -292,7 +299,9 @@ class SupervisedChoice:
         scaled = scaling.apply(self.rows)
         kinds = self._kinds(scaled.shape[1])
         kind = kinds[0]
-        if len(kinds) > 1 or (self.gamma == "loo" and not self._is_exact(kind)):
+        if len(kinds) > 1 or (
+            self.gamma == "loo" and not self._resolves(kind, scaled, gamma)
+        ):
             # Half the digits decide the same, in half the time.
             narrow = scaled if scaling.is_identity else scaled.astype(np.float32)
             kind, gamma = self._choose_map(kinds, narrow, gamma, rule)
@@ -300,7 +309,7 @@ class SupervisedChoice:
         if self._spares_witnesses(chooser.kind(gamma)):
             self.spared_witnesses = True
             chooser = self._chooser(kind, scaled, ~self.witnesses)
-        if self.gamma == "loo" and chooser.kind(gamma) == "quadrature":
+        if self.gamma == "loo" and is_grid(chooser.kind(gamma)):
             # A grid resolves any bandwidth: go on to that of all rows, by the usual
             # rate.
             growth = self.loo.total_weight / self.loo.mass.sum()
@@ -383,6 +392,11 @@ class SupervisedChoice:
             self.loo.n_rows <= _MOST_ROWS and self.loo.n_distinct <= self.n_components
         )
 
+    def _resolves(self, kind, scaled, gamma):
+        """Whether the map follows the kernel itself, for which γ was chosen."""
+        chooser = self._chooser(kind, scaled, np.ones(len(scaled), bool))
+        return self._is_exact(kind) or is_grid(chooser.kind(gamma))
+
     def _spares_witnesses(self, kind):
         """Whether the final map must be made without the witnesses."""
         if self.witnesses is None or self._is_exact(kind):
@@ -436,6 +450,7 @@ class SupervisedChoice:
             self.bounded,
             groups=self.groups[pool] if self.landmarks_by_group else None,
             for_outcomes=True,
+            grids=self.grids,
         )
 
 

@@ -12,12 +12,15 @@ from rhokit.fast.gram import GramSum, OutcomeSums
 from rhokit.fast.hadamard import HadamardFrequencies
 from rhokit.fast.joint import joint_factor
 from rhokit.fast.measure import Measurement, thin_factor
+from rhokit.fast.series import Series, SeriesSums
 
 __all__ = [
     "GramSum",
     "HadamardFrequencies",
     "Measurement",
     "OutcomeSums",
+    "Series",
+    "SeriesSums",
     "blas_threads",
     "block_rows",
     "cosine_columns",

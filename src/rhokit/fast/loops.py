@@ -280,3 +280,49 @@ def hadamard_rows(values: Any) -> None:
                     values[i, j] = a + b
                     values[i, j + half] = a - b
             half *= 2
+
+
+@_compiled
+def add_moments(angles: Any, mass: Any, table: Any) -> None:
+    """Add ``mass_i u_i^p`` to the moments (N, P) of each angle's nearest node.
+
+    ``u`` is the distance to the node in units of the nodes' distance 2π/N; angles lie
+    between -π and π.
+    """
+    n_nodes, order = table.shape
+    nodes_per_unit = n_nodes / (2 * np.pi)
+    for i in range(len(angles)):
+        place = angles[i] * nodes_per_unit
+        node = np.rint(place)
+        u = place - node
+        k = int(node)
+        if k < 0:
+            k += n_nodes
+        power = mass[i]
+        for p in range(order):
+            table[k, p] += power
+            power *= u
+
+
+@_compiled
+def taylor_values(angles: Any, table: Any, out: Any) -> None:
+    """Sum the Taylor series (N, P) about each angle's nearest node.
+
+    Zero where the angle is not between -π and π.
+    """
+    n_nodes, order = table.shape
+    nodes_per_unit = n_nodes / (2 * np.pi)
+    for i in range(len(angles)):
+        if abs(angles[i]) > np.pi:
+            out[i] = 0.0
+            continue
+        place = angles[i] * nodes_per_unit
+        node = np.rint(place)
+        u = place - node
+        k = int(node)
+        if k < 0:
+            k += n_nodes
+        value = table[k, order - 1]
+        for p in range(order - 2, -1, -1):
+            value = value * u + table[k, p]
+        out[i] = value

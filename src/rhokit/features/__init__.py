@@ -3,6 +3,7 @@
 from rhokit.features.bandwidth import gamma_by_rule
 from rhokit.features.base import FeatureMap
 from rhokit.features.fourier import FourierFeatures
+from rhokit.features.grid import GridFeatures
 from rhokit.features.landmarks import LandmarkFeatures
 from rhokit.features.onehot import OneHotFeatures
 from rhokit.features.quadrature import QuadratureFeatures
@@ -12,6 +13,7 @@ from rhokit.features.softmax import SoftmaxFeatures
 __all__ = [
     "FeatureMap",
     "FourierFeatures",
+    "GridFeatures",
     "LandmarkFeatures",
     "OneHotFeatures",
     "QuadratureFeatures",

@@ -105,7 +105,8 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         def work(worker: int, block: slice) -> NDArray[Any]:
             return compute(rows[block])
 
-        return np.concatenate(map_blocks(work, len(rows), block_rows(self.n_columns_)))
+        size = block_rows(self.n_components_)
+        return np.concatenate(map_blocks(work, len(rows), size))
 
     def states(self, rows: NDArray[Any]) -> NDArray[Any]:
         """States of checked rows."""
@@ -142,11 +143,27 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         states cover everything; landmarks cover what is near them.
         """
 
-        def squared_lengths(rows: NDArray[Any]) -> NDArray[Any]:
-            states = self.states(rows)
-            return np.minimum(np.vecdot(states, states).real, 1)
+        return np.minimum(self.lengths(X), 1)
 
-        return self._by_blocks(X, squared_lengths)
+    def lengths(self, X: Any) -> NDArray[Any]:
+        r"""Squared lengths of the rows' states, :math:`\|\phi(x)\|^2`, shape (n,)."""
+
+        def work(rows: NDArray[Any]) -> NDArray[Any]:
+            return self.lengths_of(self.columns(rows)[0])
+
+        return self._by_blocks(X, work)
+
+    def lengths_of(self, columns: NDArray[Any]) -> NDArray[Any]:
+        """Squared lengths of the states of columns (n, n_columns_), shape (n,)."""
+        whitening = self.whitening_
+        states = columns if whitening is None else columns @ whitening
+        return np.asarray(np.vecdot(states, states).real)
+
+    def rows_per_block(
+        self, n_rows: int, batch_size: int | None, stretch: int = 1
+    ) -> int:
+        """Of so many rows, how many are worked on at once."""
+        return stretch * block_rows(self.n_columns_, batch_size)
 
     def log_mass(self, power: int = 2) -> float:
         r"""``log ∫ |⟨φ(x), φ(y)⟩|^power dy``, by which a density is normalised.
@@ -231,7 +248,7 @@ def bounding_box(
     """Lowest and highest value of each column: ``bounds`` if given, else the rows'."""
     if bounds is None:
         seen = rows if weights is None else rows[weights > 0]
-        return seen.min(axis=0).astype(float), seen.max(axis=0).astype(float)
+        return column_ends(seen, np.min), column_ends(seen, np.max)
     try:
         box = np.asarray(bounds, dtype=float)
     except (TypeError, ValueError):
@@ -245,3 +262,11 @@ def bounding_box(
             "instead."
         )
     return box[0], box[1]
+
+
+def column_ends(rows: NDArray[Any], end: Callable[..., Any]) -> NDArray[np.float64]:
+    """Least or largest value of each of few columns, one after the other, (d,).
+
+    NumPy takes ten times as long over all of them at once.
+    """
+    return np.array([end(column) for column in rows.T], dtype=float)

@@ -160,7 +160,7 @@ class GradientEstimator(BaseEstimator, ABC):
         model = cls(**({"warm_start": True} | shared | parameters))
         check_parameters(model, model._parameter_table)
         model._set_columns(estimator)
-        model.estimator_ = copy(estimator)
+        model.estimator_ = estimator._with_matrix()
         # Names of columns are checked here, and rows passed on without them.
         vars(model.estimator_).pop("feature_names_in_", None)
         return model
@@ -229,7 +229,9 @@ class GradientEstimator(BaseEstimator, ABC):
         shared = {name: getattr(self, name) for name in self._shared_parameters()}
         if shared["gamma"] == "auto":
             shared["gamma"] = "loo"
-        return self._one_pass_class(**shared)
+        model = self._one_pass_class(**shared)
+        model._on_grid = False  # factors are trained, and grids have none
+        return model
 
     def _goes_on(self):
         return self.warm_start and hasattr(self, "estimator_")

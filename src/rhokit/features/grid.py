@@ -1,0 +1,290 @@
+"""Waves on a regular grid, for states that are Fourier series."""
+
+import math
+from collections.abc import Mapping
+from copy import copy
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.fft
+from numpy.typing import NDArray
+
+from rhokit.core import DensityMatrix, ToeplitzDensityMatrix
+from rhokit.fast import Series, SeriesSums, blas_threads
+from rhokit.features.base import Columns
+from rhokit.features.box import BoxFeatures, FrequencyGrid
+from rhokit.features.quadrature import QuadratureFeatures
+from rhokit.validation import Interval, StrOptions
+
+# Error of sums and values, as a share of the grid's own.
+_SERIES_SHARE = 1e-3
+_LEAST_SERIES_TOL = 1e-14
+# Rows per block: FFTs of a whole grid are made for each.
+_MOST_ROWS, _LEAST_ROWS = 2**19, 2**14
+
+
+class GridFeatures(BoxFeatures):
+    r"""Waves on a regular grid, for one to three columns and states without a matrix.
+
+    The states are those of :class:`QuadratureFeatures`,
+
+    .. math:: \phi_j(x) = a_j e^{i j\cdot\theta(x)}, \qquad
+              \theta(x) = \frac{2\pi}{L}\,(x - x_0), \quad j \in \mathbb{Z}^d,
+
+    of which :class:`DMKDE`, :class:`DMKDClassifier` and :class:`QMRegressor` keep the
+    Fourier series that they add up to (:class:`ToeplitzDensityMatrix`) instead of a
+    matrix. Sums and densities cost an FFT and a few operations per row, and equal
+    those of the kernel itself up to ``tol``. The columns of this map are the angles.
+
+    Parameters
+    ----------
+    gamma : float, default=1.0
+        γ of the kernel of squared overlaps, in the units of the rows.
+    tol : float, default=1e-8
+        Error of a density, as a share of its peak.
+    bounds : array-like of shape (2, d), optional
+        Lowest and highest values of the rows that will be seen; learned from the rows
+        without it.
+    margin : float, default=0.0
+        Part of its width by which the learned box is widened on every side, for
+        streams.
+    outside : {"widen", "refuse"}, default="widen"
+        What models do with rows outside the box: widen it, which costs about ``tol``
+        in exactness each time, or refuse them.
+    max_modes : int, default=2**22
+        Refuse grids with more differences of frequencies than this; 16 bytes each.
+
+    Attributes
+    ----------
+    low_, high_ : arrays of shape (d,)
+        The box that holds the rows.
+    reach_ : float
+        How far outside that box the density is above its error; beyond, it is zero.
+    period_ : array of shape (d,)
+        L, of the waves.
+    spectrum_ : array of shape (2 M_1 + 1, ..., M_d + 1)
+        Fourier coefficients of the kernel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rhokit import DMKDE
+    >>> from rhokit.features import GridFeatures
+    >>> X = np.random.default_rng(0).normal(size=(1000, 2))
+    >>> model = DMKDE(gamma=2.0, feature_map=GridFeatures()).fit(X)
+    >>> model.state_.total.shape
+    (1, 61, 31)
+    >>> exact = np.exp(-2.0 * ((X[0] - X) ** 2).sum(axis=1)).mean() * 2.0 / np.pi
+    >>> bool(abs(model.density(X[:1])[0] - exact) < 1e-9)
+    True
+    """
+
+    _parameter_table: ClassVar[Mapping[str, Any]] = {
+        "gamma": [Interval(Real, 0, None, closed="neither")],
+        "tol": [Interval(Real, 0, 1, closed="neither")],
+        "bounds": ["array-like", None],
+        "margin": [Interval(Real, 0, None, closed="left")],
+        "outside": [StrOptions({"widen", "refuse"})],
+        "max_modes": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        *,
+        gamma: float = 1.0,
+        tol: float = 1e-8,
+        bounds: Any = None,
+        margin: float = 0.0,
+        outside: str = "widen",
+        max_modes: int = 2**22,
+    ) -> None:
+        self.gamma = gamma
+        self.tol = tol
+        self.bounds = bounds
+        self.margin = margin
+        self.outside = outside
+        self.max_modes = max_modes
+
+    @property
+    def column_dtype_(self) -> np.dtype[Any]:
+        """Dtype of the angles: always double precision."""
+        return np.dtype(np.float64)
+
+    # ---- the box -------------------------------------------------------------------
+
+    def _draw(self, rows: NDArray[Any], weights: NDArray[np.float64] | None) -> None:
+        self._draw_box(rows, weights)
+        if self.bounds is None:
+            spare = self.margin * (self.high_ - self.low_)
+            self.low_, self.high_ = self.low_ - spare, self.high_ + spare
+        self._refuse_large()
+        self._restore()
+
+    def _refuse_large(self) -> None:
+        grid = self._grid()
+        if grid.n_modes > self.max_modes:
+            raise ValueError(
+                f"GridFeatures needs {grid.n_modes:,} modes for gamma={self.gamma} "
+                f"over a box of {grid.widths}, more than max_modes={self.max_modes:,}: "
+                "take LandmarkFeatures, a larger max_modes or a larger tol"
+            )
+
+    def _restore(self) -> None:
+        self._restore_box()
+        grid = self._grid()
+        self.reach_, self.period_ = grid.reach, grid.period
+        self.spectrum_ = grid.spectrum()
+        self.n_columns_ = grid.d
+        self.n_components_ = grid.n_points
+        self._middle = (self.low_ + self.high_) / 2
+        share = _SERIES_SHARE * grid.kernel_tol
+        self.series_tol_ = max(_LEAST_SERIES_TOL, share)
+
+    def widened(self, low: NDArray[Any], high: NDArray[Any]) -> Self:
+        """This map over a box that also holds ``low`` and ``high`` (d,)."""
+        other = copy(self)
+        other.low_ = np.minimum(self.low_, low)
+        other.high_ = np.maximum(self.high_, high)
+        other._refuse_large()
+        other._restore()
+        return other
+
+    def widened_for(self, rows: NDArray[Any]) -> Self:
+        """This map over a box that holds these rows, with room for more if it may."""
+        low, high = rows.min(axis=0).astype(float), rows.max(axis=0).astype(float)
+        widths = np.maximum(high, self.high_) - np.minimum(low, self.low_)
+        spare = np.maximum(widths, 4 * self.reach_) / 2
+        roomy = (
+            np.where(low < self.low_, low - spare, self.low_),
+            np.where(high > self.high_, high + spare, self.high_),
+        )
+        try:
+            return self.widened(*roomy)
+        except ValueError:
+            return self.widened(low, high)
+
+    # ---- rows ----------------------------------------------------------------------
+
+    def columns(
+        self,
+        rows: NDArray[Any],
+        *,
+        relative: bool = False,
+        row_scale: NDArray[Any] | None = None,
+        out: NDArray[Any] | None = None,
+    ) -> Columns:
+        """Angles of checked rows (n, d); infinite for rows outside the box."""
+        angles = np.subtract(rows, self._middle, out=out, dtype=np.float64)
+        angles *= 2 * math.pi / self.period_
+        if not self._all_inside(rows, self.reach_):
+            angles[~self._inside(rows, self.reach_)] = np.inf
+        return angles, None
+
+    def states(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """States of checked rows, as :class:`QuadratureFeatures` has them."""
+        return self.dense().states(rows)
+
+    def lengths_of(self, columns: NDArray[Any]) -> NDArray[Any]:
+        """One inside the box, zero outside."""
+        return np.isfinite(columns).all(axis=1).astype(self.dtype_)
+
+    def dense(self) -> QuadratureFeatures:
+        """The map over the same grid whose columns are the states."""
+        ends = np.stack([self.low_, self.high_]).astype(self.dtype_)
+        box = np.stack([self.low_, self.high_])
+        dense = QuadratureFeatures(gamma=self.gamma, tol=self.tol, bounds=box)
+        return dense.fit(ends)
+
+    def rows_per_block(
+        self, n_rows: int, batch_size: int | None, stretch: int = 1
+    ) -> int:
+        """Of so many rows, how many are worked on at once: a large share per core."""
+        if batch_size is not None:
+            return batch_size
+        share = -(-n_rows // max(blas_threads(), 1))
+        most = max(_MOST_ROWS, self.spectrum_.size)
+        return max(_LEAST_ROWS, min(most, share))
+
+    # ---- states --------------------------------------------------------------------
+
+    def sums(self, n_outcomes: int) -> SeriesSums:
+        """What adds up angles to the series of so many outcomes."""
+        return SeriesSums(self.spectrum_, n_outcomes, self.series_tol_)
+
+    def series(self, coefficients: NDArray[Any]) -> Series:
+        """What evaluates series (K, ...) at angles."""
+        return Series(coefficients, self.series_tol_)
+
+    def state_from(
+        self, state: ToeplitzDensityMatrix, other: "GridFeatures"
+    ) -> ToeplitzDensityMatrix:
+        """The same density over this map's box, given its state over another's.
+
+        The density is evaluated on this box's own nodes, where the other's box does
+        not reach it is zero, and an FFT gives its coefficients.
+        """
+        grid = self._grid()
+        counts = grid.node_counts()
+        nodes = self.nodes(counts)  # (n, d)
+        values = other.series(state.normalized()).values(other.columns(nodes)[0])
+        values = values.T.reshape(-1, *counts) * state.weight.reshape(-1, *[1] * grid.d)
+        return ToeplitzDensityMatrix(coefficients_of(values, grid), state.weight)
+
+    def to_dense(self, state: ToeplitzDensityMatrix) -> DensityMatrix:
+        """The matrices of a state, over the states of :meth:`dense`."""
+        grid, dense = self._grid(), self.dense()
+        matrix = state.to_dense(grid.amplitudes(), self.spectrum_)
+        matrix = matrix.change_basis(_cosines_of_waves(dense, self._middle))
+        return DensityMatrix(matrix.total.real.copy(), matrix.weight)
+
+    def nodes(self, counts: tuple[int, ...]) -> NDArray[np.float64]:
+        """Rows on a regular grid over one period, from its middle on, shape (n, d)."""
+        axes = [
+            middle + period * (scipy.fft.fftfreq(count))
+            for middle, period, count in zip(
+                self._middle, self.period_, counts, strict=True
+            )
+        ]
+        return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(
+            -1, len(axes)
+        )
+
+    def _drawn(self) -> list[Any]:
+        # Models widen their boxes to add up; what is fixed by the user stays as it is.
+        fixed = [self.low_, self.high_] if self.outside == "refuse" else []
+        return [self.gamma, self.tol, self.dtype_.str, *fixed]
+
+
+def coefficients_of(
+    values: NDArray[np.float64], grid: FrequencyGrid
+) -> NDArray[np.complex128]:
+    """Coefficients (K, ...) of series with values (K, n_1, ..., n_d) at the nodes."""
+    axes = tuple(range(1, values.ndim))
+    waves = scipy.fft.rfftn(values, axes=axes, norm="forward").conj()
+    ends = [size // 2 for size in grid.shape[:-1]]
+    for axis, end in enumerate(ends, start=1):
+        steps = np.arange(-end, end + 1)
+        waves = np.take(waves, steps, axis=axis)  # negative ones stand at the end
+    return waves[..., : grid.shape[-1]]
+
+
+def _cosines_of_waves(
+    dense: QuadratureFeatures, middle: NDArray[np.float64]
+) -> NDArray[np.complex128]:
+    """Basis (D, D) that makes cosines and sines of waves about the middle of a box.
+
+    Waves stand in the order of their frequencies: the middle one is constant, and
+    mirror images have the same distance from it.
+    """
+    dim = dense.n_components_
+    half = dim // 2
+    basis = np.zeros((dim, dim), complex)
+    basis[half, 0] = 1
+    cosines, sines = np.arange(1, half + 1), np.arange(half + 1, dim)
+    turns = np.exp(1j * (middle @ dense.frequencies_[:, cosines])) / math.sqrt(2)
+    basis[half + cosines, cosines] = turns
+    basis[half - cosines, cosines] = turns.conj()
+    basis[half + cosines, sines] = -1j * turns
+    basis[half - cosines, sines] = 1j * turns.conj()
+    return basis
