@@ -20,6 +20,7 @@ NOTE = {"fontsize": 9, "color": FAINT}
 
 MAPS = {
     "LandmarkFeatures": "landmarks: a row is known by its likeness to typical rows",
+    "GridFeatures": "grid: rows add up to waves on a grid of frequencies",
     "QuadratureFeatures": "grid: a row is known by waves on a grid of frequencies",
     "FourierFeatures": "random waves: a row is known by waves of random frequencies",
 }

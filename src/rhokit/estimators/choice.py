@@ -17,12 +17,13 @@ from rhokit.features import (
     distinct_rows,
     gamma_by_rule,
 )
+from rhokit.features.bandwidth import RULES
 from rhokit.features.base import column_ends
 from rhokit.features.box import BoxFeatures, FrequencyGrid
 from rhokit.features.landmarks import select_landmarks
 
 MAP_NAMES = ("auto", "fourier", "grid", "landmarks", "quadrature")
-GAMMA_RULES = ("loo", "median", "scott", "silverman")
+GAMMA_RULES = ("loo", *RULES)
 
 # Leave-one-out probes so many rows, against a state of so many.
 _LOO_PROBES = 2048
@@ -175,7 +176,8 @@ def choose_gamma(gamma, chooser, power, rng):
     """
     if not isinstance(gamma, str):
         return float(gamma)
-    rows, mass = distinct_rows(chooser.rows, chooser.weights, _LOO_ROWS, rng)
+    most = _GRID_LOO_ROWS if gamma == "sheather-jones" else _LOO_ROWS
+    rows, mass = distinct_rows(chooser.rows, chooser.weights, most, rng)
     if len(rows) < 2:
         raise ValueError(
             f"gamma={gamma!r} cannot be computed from rows that are all equal "
@@ -203,7 +205,7 @@ def choose_gamma(gamma, chooser, power, rng):
         return best
     # A grid resolves any bandwidth: go on to that of all rows, by the usual rate.
     d = rows.shape[1]
-    return best * (total / mass.sum()) ** (2 / (d + 4))
+    return float(best * (total / mass.sum()) ** (2 / (d + 4)))
 
 
 def is_grid(kind):

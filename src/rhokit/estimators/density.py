@@ -1,15 +1,18 @@
 """DMKDE: density estimation with a density matrix."""
 
+from itertools import product
+
 import numpy as np
 from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
 from rhokit.core import leave_one_out
 from rhokit.estimators.base import StateEstimator
+from rhokit.estimators.grid_answers import GridAnswers
 from rhokit.estimators.matrix_state import MatrixState
 from rhokit.estimators.sampler import Proposal, draw_rows
 from rhokit.fast import small_algebra
-from rhokit.validation import check_weights, generator
+from rhokit.validation import check_count, check_weights, generator
 
 
 class DensityEstimator(DensityMixin, StateEstimator):
@@ -62,11 +65,12 @@ class DensityEstimator(DensityMixin, StateEstimator):
     def sample(self, n_samples=1, random_state=None):
         """Rows drawn from the fitted density.
 
-        Of categories, with their probabilities. Otherwise by Markov chains, one per
-        row: each starts from importance resampling of a mixture of normal
-        distributions about 256 rows that the model was prepared with, and then takes
-        Metropolis steps, in turn from that mixture and by a random walk as wide as
-        the kernel. What lies at or below twice the map's floor is not drawn: there
+        Of categories, with their probabilities; on a grid of one or two columns, by
+        inverse distribution functions, one column after the other. Otherwise by Markov
+        chains, one per row: each starts from importance resampling of a mixture of
+        normal distributions about 256 rows that the model was prepared with, and then
+        takes Metropolis steps, in turn from that mixture and by a random walk as wide
+        as the kernel. What lies at or below twice the map's floor is not drawn: there
         random features have nothing but noise. Rows come in the user's units.
 
         Parameters
@@ -79,6 +83,8 @@ class DensityEstimator(DensityMixin, StateEstimator):
         X : array of shape (n_samples, d)
         """
         self._require_rows()
+        if self._samples_on_grid():
+            return self._sample_on_grid(n_samples, random_state)
         rng = generator(random_state)
         atoms = self.feature_map_.atoms()
         if atoms is not None:
@@ -104,6 +110,64 @@ class DensityEstimator(DensityMixin, StateEstimator):
         scaled = draw_rows(log_density, self._proposal, n_samples, self.gamma_, rng)
         return self.scaling_.invert(scaled)
 
+    def grid(self, n=None):
+        """Regular points and the density at them, for a plot of one or two columns.
+
+        Parameters
+        ----------
+        n : int, optional
+            Points per column: 512 for one column, 128 for two.
+
+        Returns
+        -------
+        x : array of shape (n,)
+        y : array of shape (n,)
+            Only of two columns.
+        density : array of shape (n,) or (n, n)
+            For two columns, ``density[j, i]`` is that at ``(x[i], y[j])``, as
+            ``matplotlib.pyplot.contourf(x, y, density)`` takes it.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rhokit import DMKDE
+        >>> X = np.random.default_rng(0).normal(size=(2000, 1))
+        >>> x, density = DMKDE(random_state=0).fit(X).grid(1000)
+        >>> bool(abs(density.sum() * (x[1] - x[0]) - 1) < 1e-3)
+        True
+        """
+        self._require_rows()
+        check_count("n", n)
+        d = self.n_features_in_
+        if self.gamma_ is None or d > 2:
+            raise ValueError(
+                "grid: densities of one or two columns of numbers can be drawn, this "
+                f"model has {d}; on a grid of three, take marginal() first"
+            )
+        n = n or (512 if d == 1 else 128)
+        axes = list(np.linspace(*self._extent(), n).T)
+        return (*axes, self._density_on(axes))
+
+    def _extent(self):
+        """Lowest and highest values (d,) between which the density is worth a look."""
+        low, high = self._scaled_extent()
+        width = 3 / np.sqrt(2 * self.gamma_)
+        ends = zip(low - width, high + width, strict=True)
+        corners = np.array(list(product(*ends)))
+        rows = self.scaling_.invert(corners)
+        return rows.min(axis=0), rows.max(axis=0)
+
+    def _scaled_extent(self):
+        """The same in scaled units, but for the kernel's width."""
+        anchors, widths = self._proposal.anchors, self._proposal.widths
+        return (anchors - 2 * widths).min(axis=0), (anchors + 2 * widths).max(axis=0)
+
+    def _density_on(self, axes):
+        """Density at all points of a grid, the last column's values first."""
+        points = np.stack(np.meshgrid(*axes), axis=-1)
+        density = self.density(points.reshape(-1, len(axes)))
+        return density.reshape(points.shape[:-1])
+
     def coverage(self, X):
         """How well the map represents each row, in [0, 1]: see the map's ``coverage``.
 
@@ -122,9 +186,13 @@ class DensityEstimator(DensityMixin, StateEstimator):
         return self.feature_map_.log_floor_ * self._power / 2 + self._log_norm()
 
     def _plan_sampling(self, scaled, weights, rng):
-        if self.gamma_ is not None:
+        if self.gamma_ is not None and not self._samples_on_grid():
             with small_algebra(scaled.shape[1]):
                 self._proposal = Proposal.from_rows(scaled, weights, self.gamma_, rng)
+
+    def _samples_on_grid(self):
+        """Whether rows are drawn from a Fourier series."""
+        return False
 
     def _without_own(self, rows, logs):
         lengths = self.feature_map_.lengths(self._apply_scaling(rows))
@@ -135,7 +203,7 @@ class DensityEstimator(DensityMixin, StateEstimator):
             return np.log(rest)
 
 
-class DMKDE(MatrixState, DensityEstimator):
+class DMKDE(GridAnswers, MatrixState, DensityEstimator):
     r"""Kernel density estimation with a density matrix (DMKDE).
 
     The data are summed up in one matrix of fixed size, in one pass,

@@ -92,10 +92,11 @@ class GridState(StateEstimator):
         sums = self.feature_map_.sums(n_outcomes)
 
         def use(worker, which, columns, log_scale):
-            mass = np.ones((len(columns), 1)) if roots_of is None else roots_of(which)
-            mass = mass**2
-            if weights is not None:
-                mass = mass * weights[which][:, None]
+            own = np.ones(1) if weights is None else weights[which]
+            if roots_of is None:
+                mass = np.broadcast_to(own[:, None], (len(columns), 1))
+            else:
+                mass = own[:, None] * roots_of(which) ** 2
             sums.add(worker, columns, mass)
             return mass.sum(axis=0)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rhokit.fast import blas_threads, block_rows
+from rhokit.features import GridFeatures
 
 # Measured on models of 512 to 2,048 columns, and a little more: columns of the rows
 # that leave-one-out looks at, matrices of their own size, copies of the sample.
@@ -12,6 +13,9 @@ _PLANNED_COLUMNS = 3 * 6000
 _PLANNED_MATRICES = 2
 _PLANNED_ROWS = 2 * 20_000
 _PLANNED_REST = 2**24
+# Rows that leave-one-out looks at on a grid.
+_PLANNED_GRID_ROWS = 2**17
+_COMPLEX = 16
 # What allocators keep for threads while they learn.
 _LEARNING_REST = 2**24
 
@@ -59,6 +63,13 @@ def memory_of(model, n_features, n_outcomes, batch_rows):
         n_features = model.n_features_in_
         n_columns = model.feature_map_.n_columns_
         dtype = model.feature_map_.column_dtype_
+        if isinstance(model.feature_map_, GridFeatures):
+            return estimate_grid_memory(
+                model.feature_map_,
+                n_outcomes or model._n_outcomes(),
+                batch_rows,
+                model._batch_copies(),
+            )
     if n_features is None:
         raise ValueError(
             "n_features must be given for a model that is not prepared: the number of "
@@ -115,6 +126,23 @@ def estimate_memory(
         workers=int(blas_threads() * (own + 2 * columns) + _LEARNING_REST),
         batch=int(batch_copies * batch_rows * (d + 1) * 8),
         map=int((m * m + m * d) * (itemsize + wide)),
+    )
+
+
+def estimate_grid_memory(feature_map, n_outcomes, batch_rows, batch_copies):
+    """Bytes for a model on a grid: see :func:`estimate_memory`."""
+    d, modes = feature_map.n_columns_, feature_map.spectrum_.size
+    series = n_outcomes * modes * _COMPLEX
+    # Fine grids of the FFTs, and what they are made of, for one outcome at a time.
+    transform = 2 * 2**d * 2 * modes * _COMPLEX
+    rows = min(batch_rows, feature_map.rows_per_block(batch_rows, None))
+    block = rows * (2 * d + 6) * 8
+    return MemoryEstimate(
+        planning=int(_PLANNED_GRID_ROWS * (d + 8) * 8 + transform + _PLANNED_REST),
+        sums=int(3 * series),
+        workers=int(blas_threads() * (series + transform + block) + _LEARNING_REST),
+        batch=int(batch_copies * batch_rows * (d + 1) * 8),
+        map=int(4 * modes * 8),
     )
 
 

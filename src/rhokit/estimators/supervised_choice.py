@@ -313,7 +313,7 @@ class SupervisedChoice:
             # A grid resolves any bandwidth: go on to that of all rows, by the usual
             # rate.
             growth = self.loo.total_weight / self.loo.mass.sum()
-            gamma *= growth ** (2 / (scaled.shape[1] + 4))
+            gamma *= float(growth) ** (2 / (scaled.shape[1] + 4))
         return scaling, chooser(gamma), gamma
 
     def _choose_scale(self):

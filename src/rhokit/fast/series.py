@@ -25,11 +25,15 @@ Shape = tuple[int, ...]
 # Nodes for each wave of the highest frequency, and the most terms of a Taylor series.
 _NODES_PER_MODE = 4
 _MOST_TERMS = 10
+# Errors of the nodes' Taylor series have one sign, others average out.
+_TAYLOR_SHARE = 0.1
 # Larger tables of Taylor series than this many numbers are left to finufft.
 _MOST_TABLE = 2**23
 # Of larger grids, finufft's FFT costs more than its spreading: a finer grid does not
 # pay any more.
 _LARGE_GRID = 2**20
+# The fine grids of smaller ones stay in the cache, however rows are ordered.
+_SMALL_GRID = 2**17
 _FINE = {"upsampfac": 2.0, "most": 1e-11, "least": 1e-14}
 _COARSE = {"upsampfac": 1.25, "most": 1e-9, "least": 1e-9}
 # Waves of so many numbers are multiplied at once.
@@ -74,13 +78,12 @@ class SeriesSums:
             shape = (self._n_outcomes, *self._spectrum.shape)
             self._parts[worker] = np.zeros(shape, np.complex128)
         part = self._parts[worker]
+        if self._n_outcomes == 1:
+            part[0] += self._transform.sums(angles, mass[:, 0])
+            return
         for outcome in np.flatnonzero(mass.any(axis=0)):
-            own = mass[:, outcome]
-            if (own != 0).all():
-                part[outcome] += self._transform.sums(angles, own)
-            else:
-                seen = np.flatnonzero(own)
-                part[outcome] += self._transform.sums(angles[seen], own[seen])
+            seen = np.flatnonzero(mass[:, outcome])
+            part[outcome] += self._transform.sums(angles[seen], mass[seen, outcome])
 
     def total(self) -> NDArray[np.complex128]:
         """The coefficients of all outcomes, shape (K, ...)."""
@@ -155,7 +158,7 @@ class _Taylor:
         n_nodes = scipy.fft.next_fast_len(_NODES_PER_MODE * n_modes, real=True)
         while True:
             steps = np.arange(n_modes) * (2 * np.pi / n_nodes)
-            order = _terms(sizes, steps, tol)
+            order = _terms(sizes, steps, _TAYLOR_SHARE * tol)
             if order is not None:
                 break
             n_nodes *= 2
@@ -235,12 +238,13 @@ class _Nufft:
             "eps": max(kind["least"], min(tol, kind["most"])),
             "upsampfac": kind["upsampfac"],
             "nthreads": 1,  # the blocks of rows have threads of their own
+            "spread_sort": int(math.prod(self._full) > _SMALL_GRID),
         }
 
     def sums(self, angles: NDArray[Any], mass: NDArray[Any]) -> NDArray[Any]:
         transform = getattr(finufft(), f"nufft{len(self._shape)}d1")
         points = np.ascontiguousarray(angles.T)
-        strengths = mass.astype(complex)
+        strengths = mass.astype(np.complex128)
         full = transform(*points, strengths, self._full, isign=1, **self._options)
         return np.asarray(full[..., self._shape[-1] - 1 :])
 

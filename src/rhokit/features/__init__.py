@@ -6,6 +6,7 @@ from rhokit.features.fourier import FourierFeatures
 from rhokit.features.grid import GridFeatures
 from rhokit.features.landmarks import LandmarkFeatures
 from rhokit.features.onehot import OneHotFeatures
+from rhokit.features.plugin import sheather_jones
 from rhokit.features.quadrature import QuadratureFeatures
 from rhokit.features.sample import distinct_rows, group_rows, row_keys
 from rhokit.features.softmax import SoftmaxFeatures
@@ -22,4 +23,5 @@ __all__ = [
     "gamma_by_rule",
     "group_rows",
     "row_keys",
+    "sheather_jones",
 ]

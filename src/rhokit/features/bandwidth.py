@@ -6,7 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
-RULES = ("median", "scott", "silverman")
+from rhokit.features.plugin import sheather_jones
+
+RULES = ("median", "scott", "sheather-jones", "silverman")
 _MEDIAN_ROWS = 1000
 
 
@@ -20,13 +22,14 @@ def gamma_by_rule(
 ) -> float:
     r"""γ of the kernel :math:`e^{-\gamma\|x-y\|^2}`, which is :math:`1/(2h^2)`.
 
-    ============  ==============================================================
-    rule          bandwidth h
-    ============  ==============================================================
-    "scott"       :math:`\sigma\, n^{-1/(d+4)}`
-    "silverman"   :math:`\sigma\, (n(d+2)/4)^{-1/(d+4)}`
-    "median"      the median distance between two rows that differ
-    ============  ==============================================================
+    ================  ==========================================================
+    rule              bandwidth h
+    ================  ==========================================================
+    "scott"           :math:`\sigma\, n^{-1/(d+4)}`
+    "silverman"       :math:`\sigma\, (n(d+2)/4)^{-1/(d+4)}`
+    "median"          the median distance between two rows that differ
+    "sheather-jones"  of one column: see :func:`rhokit.features.sheather_jones`
+    ================  ==========================================================
 
     with :math:`\sigma^2` the mean variance of the columns.
 
@@ -51,7 +54,9 @@ def gamma_by_rule(
     mass = np.ones(n) if weights is None else weights
     rows, mass = rows[mass > 0], mass[mass > 0]
     total = float(mass.sum()) if n_rows is None else n_rows
-    if rule == "median":
+    if rule == "sheather-jones":
+        bandwidth = _plugged_in(rows, mass, total)
+    elif rule == "median":
         bandwidth = _median_distance(rows, mass, rng or np.random.default_rng(0))
     elif rule in RULES:
         mean = np.average(rows, axis=0, weights=mass)
@@ -66,6 +71,18 @@ def gamma_by_rule(
             f"(n_samples={n}): give gamma as a number"
         )
     return 1 / (2 * bandwidth**2)
+
+
+def _plugged_in(rows: NDArray[Any], mass: NDArray[np.float64], total: float) -> float:
+    if rows.shape[1] != 1:
+        raise ValueError(
+            'gamma="sheather-jones" is a rule for one column, got '
+            f'{rows.shape[1]}: take "loo" or "scott"'
+        )
+    if (rows == rows[0]).all():
+        return 0.0
+    # Of a sample, the bandwidth that all rows would have.
+    return sheather_jones(rows[:, 0], mass) * (float(mass.sum()) / total) ** 0.2
 
 
 def _median_distance(

@@ -87,8 +87,8 @@ class FrequencyGrid:
     def half_points(self) -> NDArray[np.float64]:
         """One of each pair ``±w`` of frequencies, zero left out, shape (H, d)."""
         points = np.stack(np.meshgrid(*self._axes(), indexing="ij"), axis=-1)
-        points = points.reshape(-1, self.d) * self.spacing
-        second_half = points[len(points) // 2 + 1 :]  # symmetric about the middle
+        waves = points.reshape(-1, self.d) * self.spacing
+        second_half = waves[len(waves) // 2 + 1 :]  # symmetric about the middle
         return second_half[(second_half**2).sum(axis=1) <= self.cut**2]
 
     # ---- differences of frequencies ------------------------------------------------

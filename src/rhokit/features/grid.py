@@ -1,7 +1,7 @@
 """Waves on a regular grid, for states that are Fourier series."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 
 from rhokit.core import DensityMatrix, ToeplitzDensityMatrix
 from rhokit.fast import Series, SeriesSums, blas_threads
-from rhokit.features.base import Columns
-from rhokit.features.box import BoxFeatures, FrequencyGrid
+from rhokit.features.base import Columns, column_ends
+from rhokit.features.box import BoxFeatures
 from rhokit.features.quadrature import QuadratureFeatures
 from rhokit.validation import Interval, StrOptions
 
 # Error of sums and values, as a share of the grid's own.
 _SERIES_SHARE = 1e-3
 _LEAST_SERIES_TOL = 1e-14
+_TURN = 2 * math.pi
 # Rows per block: FFTs of a whole grid are made for each.
 _MOST_ROWS, _LEAST_ROWS = 2**19, 2**14
 
@@ -61,8 +62,8 @@ class GridFeatures(BoxFeatures):
         The box that holds the rows.
     reach_ : float
         How far outside that box the density is above its error; beyond, it is zero.
-    period_ : array of shape (d,)
-        L, of the waves.
+    middle_, period_ : arrays of shape (d,)
+        x_0 and L, of the waves.
     spectrum_ : array of shape (2 M_1 + 1, ..., M_d + 1)
         Fourier coefficients of the kernel.
 
@@ -137,9 +138,8 @@ class GridFeatures(BoxFeatures):
         self.spectrum_ = grid.spectrum()
         self.n_columns_ = grid.d
         self.n_components_ = grid.n_points
-        self._middle = (self.low_ + self.high_) / 2
-        share = _SERIES_SHARE * grid.kernel_tol
-        self.series_tol_ = max(_LEAST_SERIES_TOL, share)
+        self.middle_ = (self.low_ + self.high_) / 2
+        self.series_tol_ = max(_LEAST_SERIES_TOL, _SERIES_SHARE * self.tol)
 
     def widened(self, low: NDArray[Any], high: NDArray[Any]) -> Self:
         """This map over a box that also holds ``low`` and ``high`` (d,)."""
@@ -175,9 +175,16 @@ class GridFeatures(BoxFeatures):
         out: NDArray[Any] | None = None,
     ) -> Columns:
         """Angles of checked rows (n, d); infinite for rows outside the box."""
-        angles = np.subtract(rows, self._middle, out=out, dtype=np.float64)
-        angles *= 2 * math.pi / self.period_
-        if not self._all_inside(rows, self.reach_):
+        # Column by column, as the transforms read them.
+        angles = np.empty(rows.shape, order="F")
+        for column, row, middle, period in zip(
+            angles.T, rows.T, self.middle_, self.period_, strict=True
+        ):
+            np.subtract(row, middle, out=column)
+            column *= _TURN / period
+        # Half a period less the part of it that keeps images apart.
+        ends = (math.pi * (self.high_ - self.low_ + 2 * self.reach_)) / self.period_
+        if (column_ends(np.abs(angles), np.max) > ends).any():
             angles[~self._inside(rows, self.reach_)] = np.inf
         return angles, None
 
@@ -224,31 +231,50 @@ class GridFeatures(BoxFeatures):
         The density is evaluated on this box's own nodes, where the other's box does
         not reach it is zero, and an FFT gives its coefficients.
         """
+        weights = state.weight.reshape(-1, 1)
+        series = other.series(state.normalized())
+
+        def evaluate(rows: NDArray[Any]) -> NDArray[Any]:
+            return series.values(other.columns(rows)[0]).T * weights
+
+        return ToeplitzDensityMatrix(self.coefficients(evaluate), state.weight)
+
+    def coefficients(
+        self, evaluate: Callable[[NDArray[Any]], NDArray[Any]]
+    ) -> NDArray[np.complex128]:
+        """Series (K, ...) of what is evaluated at rows (n, d) as values (K, n)."""
         grid = self._grid()
         counts = grid.node_counts()
-        nodes = self.nodes(counts)  # (n, d)
-        values = other.series(state.normalized()).values(other.columns(nodes)[0])
-        values = values.T.reshape(-1, *counts) * state.weight.reshape(-1, *[1] * grid.d)
-        return ToeplitzDensityMatrix(coefficients_of(values, grid), state.weight)
+        nodes = self._nodes(counts)
+        values = evaluate(nodes) * self._inside(nodes, self.reach_)
+        return _series_of(values.reshape(-1, *counts), grid.shape)
+
+    def restricted(self, axes: list[int]) -> Self:
+        """This map for some of the columns."""
+        other = copy(self)
+        other.bounds = None if self.bounds is None else np.asarray(self.bounds)[:, axes]
+        other.low_, other.high_ = self.low_[axes], self.high_[axes]
+        other.n_features_in_ = len(axes)
+        other._restore()
+        return other
 
     def to_dense(self, state: ToeplitzDensityMatrix) -> DensityMatrix:
         """The matrices of a state, over the states of :meth:`dense`."""
         grid, dense = self._grid(), self.dense()
         matrix = state.to_dense(grid.amplitudes(), self.spectrum_)
-        matrix = matrix.change_basis(_cosines_of_waves(dense, self._middle))
+        matrix = matrix.change_basis(_cosines_of_waves(dense, self.middle_))
         return DensityMatrix(matrix.total.real.copy(), matrix.weight)
 
-    def nodes(self, counts: tuple[int, ...]) -> NDArray[np.float64]:
+    def _nodes(self, counts: tuple[int, ...]) -> NDArray[np.float64]:
         """Rows on a regular grid over one period, from its middle on, shape (n, d)."""
         axes = [
-            middle + period * (scipy.fft.fftfreq(count))
+            middle + period * scipy.fft.fftfreq(count)
             for middle, period, count in zip(
-                self._middle, self.period_, counts, strict=True
+                self.middle_, self.period_, counts, strict=True
             )
         ]
-        return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(
-            -1, len(axes)
-        )
+        rows = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
+        return rows.reshape(-1, len(axes))
 
     def _drawn(self) -> list[Any]:
         # Models widen their boxes to add up; what is fixed by the user stays as it is.
@@ -256,17 +282,16 @@ class GridFeatures(BoxFeatures):
         return [self.gamma, self.tol, self.dtype_.str, *fixed]
 
 
-def coefficients_of(
-    values: NDArray[np.float64], grid: FrequencyGrid
+def _series_of(
+    values: NDArray[np.float64], shape: tuple[int, ...]
 ) -> NDArray[np.complex128]:
-    """Coefficients (K, ...) of series with values (K, n_1, ..., n_d) at the nodes."""
+    """Coefficients (K, *shape) of series with values (K, n_1, ...) at the nodes."""
     axes = tuple(range(1, values.ndim))
     waves = scipy.fft.rfftn(values, axes=axes, norm="forward").conj()
-    ends = [size // 2 for size in grid.shape[:-1]]
-    for axis, end in enumerate(ends, start=1):
-        steps = np.arange(-end, end + 1)
+    for axis, size in enumerate(shape[:-1], start=1):
+        steps = np.arange(-(size // 2), size // 2 + 1)
         waves = np.take(waves, steps, axis=axis)  # negative ones stand at the end
-    return waves[..., : grid.shape[-1]]
+    return waves[..., : shape[-1]]
 
 
 def _cosines_of_waves(

@@ -9,7 +9,12 @@ import numpy as np
 import sklearn
 
 import rhokit
-from rhokit.core import DensityMatrix, FeatureMean, LowRankDensityMatrix
+from rhokit.core import (
+    DensityMatrix,
+    FeatureMean,
+    LowRankDensityMatrix,
+    ToeplitzDensityMatrix,
+)
 from rhokit.io.atomic import write_atomically
 from rhokit.io.container import pack, unpack
 from rhokit.io.errors import ModelFileError
@@ -19,7 +24,12 @@ from rhokit.io.protocol import PROTOCOL, upgraded
 from rhokit.io.schema import MAPS, ONE_PASS, PARAMETERS, STATE, TRAINED
 
 _FORMAT = "rhokit model"
-_STATES = (DensityMatrix, FeatureMean, LowRankDensityMatrix)
+_STATES = (
+    DensityMatrix,
+    FeatureMean,
+    LowRankDensityMatrix,
+    ToeplitzDensityMatrix,
+)
 _ROOTS: dict[str, Field] = {
     "object": Object(MAPS | ONE_PASS | TRAINED, PARAMETERS),
     "state": STATE,

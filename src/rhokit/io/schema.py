@@ -10,11 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from rhokit.core import DensityMatrix, FeatureMean, LowRankDensityMatrix
+from rhokit.core import (
+    DensityMatrix,
+    FeatureMean,
+    LowRankDensityMatrix,
+    ToeplitzDensityMatrix,
+)
 from rhokit.estimators.joint_classifier import DECISIONS
 from rhokit.estimators.row_sample import MeasuredSample, RowSample
 from rhokit.estimators.sampler import Proposal
 from rhokit.estimators.scaling import Scaling
+from rhokit.features import GridFeatures
+from rhokit.features.box import FrequencyGrid
 from rhokit.io.fields import (
     Array,
     Build,
@@ -36,6 +43,7 @@ from rhokit.io.values import Factors, History, Rows, Sums, Triangles
 FLOATS = ("float32", "float64")
 # A size that nothing in a file attests, since it is of what is made from it.
 _MOST_LEVELS = 2**20
+_MOST_MODES = 2**23
 POSITIVE = Number(float(np.finfo(float).tiny))
 
 
@@ -69,6 +77,18 @@ def _check_quadrature(parameters: Values, fitted: Values, reader: Reader) -> Non
     _check_cosines(parameters, fitted, reader)
     require(reader.sizes["d"] <= 3, "QuadratureFeatures has at most 3 columns")
     require((fitted["low_"] <= fitted["high_"]).all(), "low_ must not exceed high_")
+
+
+def _check_grid(parameters: Values, fitted: Values, reader: Reader) -> None:
+    require(reader.sizes["d"] <= 3, "GridFeatures has at most 3 columns")
+    require((fitted["low_"] <= fitted["high_"]).all(), "low_ must not exceed high_")
+    n_modes = _grid(parameters, fitted).n_modes
+    require(n_modes <= _MOST_MODES, f"the grid has {n_modes:,} modes")
+
+
+def _grid(parameters: Values, fitted: Values) -> FrequencyGrid:
+    widths = fitted["high_"] - fitted["low_"]
+    return FrequencyGrid(float(parameters["gamma"]), widths, float(parameters["tol"]))
 
 
 def _check_landmarks(parameters: Values, fitted: Values, reader: Reader) -> None:
@@ -117,6 +137,7 @@ MAPS: dict[str, tuple[Fields, Check]] = {
         COSINES | BOX | {"reach_": POSITIVE},
         _check_quadrature,
     ),
+    "GridFeatures": (MAP | BOX, _check_grid),
     "LandmarkFeatures": (
         MAP
         | {
@@ -138,11 +159,25 @@ PARAMETERS: Parameters = Parameters(lambda: Object(MAPS, PARAMETERS, with_fitted
 
 # ---- states ----------------------------------------------------------------------
 
+MATRICES = (DensityMatrix, LowRankDensityMatrix, ToeplitzDensityMatrix)
 WEIGHT = Array(("K",), low=0)
 STATE = OneOf(
     sums=(
         DensityMatrix,
         Sums(DensityMatrix, total=Triangles("K", "m"), weight=WEIGHT),
+    ),
+    series=(
+        ToeplitzDensityMatrix,
+        Record(
+            ToeplitzDensityMatrix,
+            total=Array(
+                ("K", None),
+                ("K", None, None),
+                ("K", None, None, None),
+                may_be_complex=True,
+            ),
+            weight=WEIGHT,
+        ),
     ),
     mean=(
         FeatureMean,
@@ -184,20 +219,38 @@ def _check_state(kinds: tuple[type, ...], fitted: Values) -> None:
     if state is None:
         return
     require(state.make in kinds, f"a {state.make.__name__} is not its state")
+    feature_map = fitted["feature_map_"]
+    on_grid = feature_map.make.args[0] is GridFeatures
+    require(
+        on_grid == (state.make is ToeplitzDensityMatrix),
+        "state_ must be a series if the feature map is a grid, and only then",
+    )
+    if on_grid:
+        _check_series(state.parts["total"], feature_map.parts)
+        return
     numbers = state.parts["factor" if "factor" in state.parts else "total"]
     numbers = (
         next(iter(numbers.parts.values())) if isinstance(numbers, Build) else numbers
     )
-    form = fitted["feature_map_"].parts["parameters"].parts.get("form")
+    form = feature_map.parts["parameters"].parts.get("form")
     require(
         np.iscomplexobj(numbers) == (form == "complex"),
         "state_ must be complex if the feature map is, and only then",
     )
 
 
+def _check_series(total: Any, feature_map: Values) -> None:
+    parameters = {"tol": 1e-8} | feature_map["parameters"].parts
+    shape = _grid(parameters, feature_map["fitted"].parts).shape
+    require(
+        np.iscomplexobj(total) and total.shape[1:] == shape,
+        f"state_ must have complex coefficients of shape {shape}",
+    )
+
+
 def _check_density(parameters: Values, fitted: Values, reader: Reader) -> None:
     _check_common(parameters, fitted, reader)
-    _check_state((DensityMatrix, LowRankDensityMatrix), fitted)
+    _check_state(MATRICES, fitted)
     reader.bind("K", 1, "state_")
 
 
@@ -219,7 +272,7 @@ def _check_sample(fitted: Values) -> Any:
 
 def _check_classes(parameters: Values, fitted: Values, reader: Reader) -> None:
     _check_common(parameters, fitted, reader)
-    _check_state((DensityMatrix, LowRankDensityMatrix), fitted)
+    _check_state(MATRICES, fitted)
     codes = _check_sample(fitted)
     if codes is not None:
         inside = codes.ndim == 1 and codes.dtype == np.int64
@@ -229,7 +282,7 @@ def _check_classes(parameters: Values, fitted: Values, reader: Reader) -> None:
 
 def _check_values(parameters: Values, fitted: Values, reader: Reader) -> None:
     _check_common(parameters, fitted, reader)
-    _check_state((DensityMatrix, LowRankDensityMatrix), fitted)
+    _check_state(MATRICES, fitted)
     low, high = fitted["_low"], fitted["_high"]
     require((low <= high).all(), "_low must not exceed _high")
     one = len(low) == 1 or not fitted["_one_target"]

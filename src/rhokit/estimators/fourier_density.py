@@ -1,0 +1,411 @@
+"""A density as a Fourier series, and what follows from it in closed form."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.fft import irfft, irfftn, next_fast_len
+
+from rhokit.fast import Series
+
+_TURN = 2 * math.pi
+# Newton's steps, which end when they move an angle by less than this.
+_MOST_STEPS = 60
+_STEP_TOL = 1e-14
+# A distribution function is known to about this.
+_SHARE_TOL = 1e-13
+# Nodes for each of a series' own, where its shape is looked at.
+_FINER = 4
+# Numbers of a block of series.
+_BLOCK_NUMBERS = 2**21
+
+
+@dataclass(frozen=True, eq=False)
+class FourierDensity:
+    r"""The density :math:`f(x) = \sum_l c_l\, e^{-i l\cdot\theta(x)}` of a box.
+
+    Angles :math:`\theta = 2\pi (x - x_0) / L` run from -π to π, and the density
+    vanishes towards both ends.
+
+    Parameters
+    ----------
+    coefficients : complex array of shape (2 M_1 + 1, ..., 2 M_{d-1} + 1, M_d + 1)
+        c; along the last axis from l = 0, the others being complex conjugates.
+    middle, period : arrays of shape (d,)
+        x_0 and L.
+    tol : float
+        Error of values, as a share of the coefficient at zero.
+    """
+
+    coefficients: np.ndarray
+    middle: np.ndarray
+    period: np.ndarray
+    tol: float
+
+    @property
+    def d(self):
+        """Number of columns."""
+        return self.coefficients.ndim
+
+    @cached_property
+    def mass(self):
+        """Integral over the box."""
+        return self._constant * float(np.prod(self.period))
+
+    @property
+    def _constant(self):
+        middle = [size // 2 for size in self.coefficients.shape[:-1]]
+        return float(self.coefficients[(*middle, 0)].real)
+
+    @property
+    def _steps(self):
+        """The l of every axis, which broadcast to the coefficients' shape."""
+        *others, last = self.coefficients.shape
+        ranges = [np.arange(-(size // 2), size // 2 + 1) for size in others]
+        return np.meshgrid(*ranges, np.arange(last), indexing="ij", sparse=True)
+
+    def _full(self):
+        """Coefficients for negative l along the last axis, too."""
+        mirrored = np.flip(self.coefficients[..., 1:]).conj()
+        return np.concatenate([mirrored, self.coefficients], axis=-1)
+
+    def _angles(self, rows):
+        """Angles of rows (n, d); at the end for rows outside."""
+        turns = (np.asarray(rows, float) - self.middle) / self.period
+        return _TURN * np.clip(turns, -0.5, 0.5)
+
+    def _rows(self, angles):
+        return self.middle + angles * (self.period / _TURN)
+
+    def _evaluator(self, *series):
+        """A function from angles (n, d) to the values of series, shape (n, k)."""
+        return Series(np.stack(series), self.tol * self._constant).values
+
+    # ---- parts -----------------------------------------------------------------------
+
+    def marginal(self, kept):
+        """The density of some of the columns, whatever the others are."""
+        full = self._full()
+        for axis in reversed(range(self.d)):
+            if axis not in kept:
+                middle = full.shape[axis] // 2
+                full = np.take(full, middle, axis=axis) * self.period[axis]
+        return self._part(full, kept)
+
+    def sliced(self, given):
+        """The density along a line or plane: values of some columns, by axis.
+
+        Its mass is the density of what is given.
+        """
+        full = self._full()
+        for axis in sorted(given, reverse=True):
+            turn = (given[axis] - self.middle[axis]) / self.period[axis]
+            half = full.shape[axis] // 2
+            wave = np.exp(-1j * _TURN * turn * np.arange(-half, half + 1))
+            full = np.tensordot(full, wave, axes=(axis, 0))
+        return self._part(full, [axis for axis in range(self.d) if axis not in given])
+
+    def _part(self, full, kept):
+        half = full.shape[-1] // 2
+        kept = list(kept)
+        return FourierDensity(
+            full[..., half:], self.middle[kept], self.period[kept], self.tol
+        )
+
+    # ---- probabilities ---------------------------------------------------------------
+
+    def values(self, rows):
+        """Density at rows (n, d) of the box, shape (n,)."""
+        return self._evaluator(self.coefficients)(self._angles(rows))[:, 0]
+
+    def box_probability(self, low, high):
+        """Probability of boxes from rows ``low`` to ``high`` (n, d), shape (n,)."""
+        low, high = self._angles(low), self._angles(high)
+        if self.d == 1:
+            below = self._distribution()
+            share = below(high)[:, 0] - below(low)[:, 0]
+        else:
+            share = np.concatenate(
+                [
+                    self._integrals(low[part], high[part])
+                    for part in _blocks(len(low), self.coefficients.size)
+                ]
+            )
+        return np.clip(share, 0, 1)
+
+    def _distribution(self):
+        """A function from angles (n, 1) to distribution function and density per angle.
+
+        In one dimension, as shares of the mass.
+        """
+        integral = _integrated(self.coefficients)
+        evaluate = self._evaluator(integral, self.coefficients)
+        start = evaluate(np.full((1, 1), -math.pi))[0, 0]
+        unit = 1 / (_TURN * self._constant)
+
+        def distribution(angles):
+            both = evaluate(angles)
+            both[:, 0] += self._constant * (angles[:, 0] + math.pi) - start
+            return both * unit
+
+        return distribution
+
+    def _integrals(self, low, high):
+        """Shares of the mass in boxes between angles (n, d), shape (n,)."""
+        parts = []
+        full = self._full()
+        for axis, size in enumerate(full.shape):
+            step = np.arange(-(size // 2), size // 2 + 1)
+            a, b = low[:, axis, None], high[:, axis, None]
+            # The integral of exp(-ilθ): small boxes keep their digits this way.
+            turns = (b - a) / _TURN
+            parts.append(np.exp(-0.5j * step * (a + b)) * turns * np.sinc(step * turns))
+        return _contracted(full, parts) / self._constant
+
+    def quantile(self, shares):
+        """Values of one column with these shares of the mass below them, (n,)."""
+        nodes = np.linspace(-math.pi, math.pi, self._node_counts(_FINER)[0] + 1)
+        distribution = self._distribution()
+        reached = np.maximum.accumulate(distribution(nodes[:, None])[:, 0])
+        place = np.clip(np.searchsorted(reached, shares), 1, len(nodes) - 1)
+
+        def evaluate(angles):
+            return distribution(angles[:, None]).T
+
+        angles = solve_increasing(evaluate, shares, nodes[place - 1], nodes[place])
+        return self._rows(angles[:, None])[:, 0]
+
+    def sample(self, n, rng):
+        """Rows (n, d), d ≤ 2: one column, then the other one given the first."""
+        shares = rng.random((n, self.d))
+        if self.d == 1:
+            return self.quantile(shares[:, 0])[:, None]
+        first = self.marginal([0]).quantile(shares[:, 0])
+        second = [
+            self._second_given(first[part], shares[part, 1])
+            for part in _blocks(n, _FINER * sum(self.coefficients.shape))
+        ]
+        return np.column_stack([first, np.concatenate(second)])
+
+    def _second_given(self, first, shares):
+        """Quantiles (n,) of the second of two columns, given the first (n,)."""
+        turns = (first - self.middle[0]) / self.period[0]
+        half = self.coefficients.shape[0] // 2
+        waves = np.exp(-1j * _TURN * turns[:, None] * np.arange(-half, half + 1))
+        angles = row_quantiles(waves @ self.coefficients, shares)
+        return self.middle[1] + angles * (self.period[1] / _TURN)
+
+    # ---- moments ---------------------------------------------------------------------
+
+    def angle_moments(self, most):
+        """Moments of each column's angle up to an order, shape (d, most + 1)."""
+        return np.array(
+            [
+                [self._angle_moment({axis: power}) for power in range(most + 1)]
+                for axis in range(self.d)
+            ]
+        )
+
+    def _angle_moment(self, powers):
+        """Mean of a product of powers of angles, given by axis."""
+        full = self._full()
+        parts = [
+            _power_integrals(size, powers.get(axis, 0))[None]
+            for axis, size in enumerate(full.shape)
+        ]
+        return float(_contracted(full, parts)[0] / self._constant)
+
+    def mean_and_covariance(self):
+        """Mean (d,) and covariance (d, d)."""
+        _, mean, square = self.angle_moments(2).T
+        covariance = np.diag(square)
+        for i in range(self.d):
+            for j in range(i):
+                covariance[i, j] = covariance[j, i] = self._angle_moment({i: 1, j: 1})
+        covariance -= np.outer(mean, mean)
+        unit = self.period / _TURN
+        return self._rows(mean), covariance * unit * unit[:, None]
+
+    # ---- shape -----------------------------------------------------------------------
+
+    def gradient(self, rows):
+        """Density (n,) and its gradient (n, d) at rows of the box."""
+        slopes = [-1j * step * self.coefficients for step in self._steps]
+        found = self._evaluator(self.coefficients, *slopes)(self._angles(rows))
+        return found[:, 0], found[:, 1:] * (_TURN / self.period)
+
+    def entropy(self):
+        """Differential entropy, by the trapezoidal rule."""
+        values = np.maximum(self._on_nodes(_FINER), 0)
+        shares = values / values.sum()
+        seen = shares[shares > 0]
+        cell = float(np.prod(self.period)) / values.size
+        return float(-(seen * np.log(seen)).sum()) + math.log(cell)
+
+    def modes(self, least):
+        """Local maxima (m, d), the highest first, of at least this share of it."""
+        values = self._on_nodes(_FINER)
+        starts = np.stack(np.nonzero(_tops(values) & (values > least * values.max())))
+        width = _TURN / np.array(values.shape)
+        angles = starts.T * width
+        angles = self._climb(np.where(angles > math.pi, angles - _TURN, angles), width)
+        heights = self._evaluator(self.coefficients)(angles)[:, 0]
+        return self._rows(angles[np.argsort(-heights, kind="stable")])
+
+    def _climb(self, starts, width):
+        """Newton's method for the top near each start, uphill where it bends up."""
+        steps = self._steps
+        pairs = [(i, j) for i in range(self.d) for j in range(i + 1)]
+        slopes = [-1j * step * self.coefficients for step in steps]
+        bends = [-steps[i] * steps[j] * self.coefficients for i, j in pairs]
+        evaluate = self._evaluator(*slopes, *bends)
+        angles = starts
+        for _ in range(_MOST_STEPS):
+            found = evaluate(angles)
+            hessian = np.empty((len(angles), self.d, self.d))
+            for place, (i, j) in enumerate(pairs, start=self.d):
+                hessian[:, i, j] = hessian[:, j, i] = found[:, place]
+            bend, axes = np.linalg.eigh(hessian)
+            bend = np.maximum(np.abs(bend), np.finfo(float).tiny)
+            slope = np.einsum("nij,ni->nj", axes, found[:, : self.d])
+            move = np.einsum("nij,nj->ni", axes, slope / bend)
+            move = np.clip(angles + move, starts - width, starts + width) - angles
+            angles = angles + move
+            if np.abs(move).max(initial=0) < _STEP_TOL:
+                break
+        return angles
+
+    def _node_counts(self, density):
+        """Nodes per period, so many for each that the series needs."""
+        *others, last = self.coefficients.shape
+        return tuple(
+            next_fast_len(density * size, real=True) for size in (*others, 2 * last - 1)
+        )
+
+    def _on_nodes(self, density):
+        """Values on regular nodes of the period, from the middle on."""
+        counts = self._node_counts(density)
+        waves = np.zeros((*counts[:-1], counts[-1] // 2 + 1), complex)
+        waves[np.ix_(*(step.ravel() for step in self._steps))] = (
+            self.coefficients.conj()
+        )
+        return irfftn(waves, counts, norm="forward")
+
+    def on_axes(self, axes):
+        """Density at all points of a grid with given values per column."""
+        if self.d == 1:
+            return self.values(axes[0][:, None])
+        result = self._full()
+        for axis, values in enumerate(axes):
+            half = result.shape[0] // 2
+            turns = (values - self.middle[axis]) / self.period[axis]
+            waves = np.exp(-1j * _TURN * turns[:, None] * np.arange(-half, half + 1))
+            # The axis that is done goes last, so the next one is first.
+            result = np.tensordot(result, waves, axes=(0, 1))
+        return result.real
+
+
+def _integrated(coefficients):
+    """Series (..., M + 1) of the integral by the angle, but for its linear part."""
+    step = np.arange(1, coefficients.shape[-1])
+    integral = np.zeros_like(coefficients)
+    integral[..., 1:] = coefficients[..., 1:] * 1j / step
+    return integral
+
+
+def _power_integrals(size, power):
+    """Integrals of ``θ^p exp(-ilθ) / 2π`` over the period, for all l of an axis."""
+    step = np.arange(-(size // 2), size // 2 + 1)
+    constant = step == 0
+    safe = np.where(constant, 1, step)
+    signs = (-1.0) ** step
+    result = constant.astype(complex)
+    for p in range(1, power + 1):  # by parts
+        ends = (math.pi**p - (-math.pi) ** p) / _TURN
+        result = np.where(
+            constant,
+            (math.pi ** (p + 1) - (-math.pi) ** (p + 1)) / ((p + 1) * _TURN),
+            (ends * signs - p * result) * 1j / safe,
+        )
+    return result
+
+
+def _contracted(full, parts):
+    """``Re Σ_l c_l Π_axis v[:, l]`` for parts v of shape (n, m_axis), shape (n,)."""
+    first, *others = parts
+    result = np.tensordot(first, full, axes=1)  # (n, m_2, ...)
+    for part in others:
+        result = np.einsum("nl...,nl->n...", result, part)
+    return result.real
+
+
+def _tops(values):
+    """Which nodes no neighbour exceeds; of equal neighbours, one."""
+    axes = tuple(range(values.ndim))
+    top = np.ones(values.shape, bool)
+    for place in np.ndindex(*[3] * values.ndim):
+        shift = tuple(index - 1 for index in place)
+        if any(shift):
+            other = np.roll(values, shift, axis=axes)
+            top &= values > other if shift > (0,) * values.ndim else values >= other
+    return top
+
+
+def row_quantiles(series, shares):
+    """Angles below which each of many series (n, M + 1) has its share (n,)."""
+    count = next_fast_len(_FINER * (2 * series.shape[1] - 1), real=True)
+    level = series[:, :1].real
+    integral = _integrated(series)
+    waves = np.pad(integral.conj(), ((0, 0), (0, count // 2 + 1 - series.shape[1])))
+    table = np.roll(irfft(waves, count, norm="forward"), count // 2, axis=1)
+    nodes = (np.arange(count) - count // 2) * (_TURN / count)
+    table = table + level * (nodes + math.pi)
+    start = _row_values(integral, np.full(len(series), -math.pi))[:, None]
+    reached = np.maximum.accumulate((table - start) / (_TURN * level), axis=1)
+    place = (reached < shares[:, None]).sum(axis=1)
+    low = np.where(place > 0, nodes[np.maximum(place - 1, 0)], -math.pi)
+    high = np.where(place < count, nodes[np.minimum(place, count - 1)], math.pi)
+
+    def evaluate(angles):
+        both = _row_values(np.stack([integral, series]), angles)
+        both[0] += level[:, 0] * (angles + math.pi) - start[:, 0]
+        return both / (_TURN * level[:, 0])
+
+    return solve_increasing(evaluate, shares, low, high)
+
+
+def _row_values(series, angles):
+    """Value of each series (..., n, M + 1) at its own angle (n,)."""
+    waves = np.exp(1j * angles[:, None] * np.arange(series.shape[-1]))
+    return 2 * np.vecdot(waves, series).real - series[..., 0].real
+
+
+def solve_increasing(evaluate, wanted, low, high):
+    """Where increasing functions reach values (n,), between ``low`` and ``high``.
+
+    Newton's steps where they stay inside the bracket, and its middle elsewhere.
+    ``evaluate`` gives function and derivative, shape (2, n).
+    """
+    place = (low + high) / 2
+    for _ in range(_MOST_STEPS):
+        value, slope = evaluate(place)
+        below = value < wanted
+        low, high = np.where(below, place, low), np.where(below, high, place)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            step = place - (value - wanted) / slope
+        good = (step >= low) & (step <= high)
+        after = np.where(good, step, (low + high) / 2)
+        going = (np.abs(after - place) > _STEP_TOL) & (
+            np.abs(value - wanted) > _SHARE_TOL
+        )
+        place = np.where(going, after, place)
+        if not going.any():
+            break
+    return place
+
+
+def _blocks(n, numbers_per_row):
+    """Slices of so many rows that their numbers fit a block."""
+    size = max(1, _BLOCK_NUMBERS // numbers_per_row)
+    return [slice(start, start + size) for start in range(0, max(n, 1), size)]

@@ -1,0 +1,314 @@
+"""What a density on a grid answers in closed form, in the user's units."""
+
+import math
+from copy import copy
+from numbers import Integral
+
+import numpy as np
+
+from rhokit.core import ToeplitzDensityMatrix
+from rhokit.estimators.fourier_density import FourierDensity
+from rhokit.estimators.grid_state import GridState
+from rhokit.validation import generator
+
+
+class GridAnswers(GridState):
+    """Distribution functions, parts, moments and shape of a density on a grid.
+
+    All of them need a model on a grid (``feature_map="grid"``, or ``"auto"`` with one
+    or two columns). Those that look at single columns also need a scaling that does
+    not mix them.
+    """
+
+    # ---- probabilities -----------------------------------------------------------
+
+    def cdf(self, X):
+        """Probability of values at or below each row, in all columns, shape (n,).
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rhokit import DMKDE
+        >>> X = np.random.default_rng(0).normal(size=(2000, 1))
+        >>> model = DMKDE(random_state=0).fit(X)
+        >>> model.cdf([[-1.96], [0.0], [1.96]]).round(2)
+        array([0.02, 0.51, 0.98])
+        """
+        rows = self._checked_columns(X)
+        return self._density("cdf").box_probability(np.full_like(rows, -np.inf), rows)
+
+    def quantile(self, q):
+        """Values of a single column below which it lies with given probabilities.
+
+        Parameters
+        ----------
+        q : float or array-like, in [0, 1]
+
+        Returns
+        -------
+        values : float or array, of the shape of ``q``
+        """
+        self._require_columns("quantile", 1)
+        shares = np.asarray(q, dtype=float)
+        if not ((shares >= 0) & (shares <= 1)).all():
+            raise ValueError(f"q must lie between 0 and 1, got {q!r}")
+        found = self._density("quantile").quantile(shares.ravel())
+        values = self.scaling_.invert(found[:, None]).reshape(shares.shape)
+        return values if shares.ndim else float(values)
+
+    def box_probability(self, low, high):
+        """Probability of boxes, shape (n,).
+
+        Parameters
+        ----------
+        low, high : array-like of shape (d,) or (n, d)
+            Corners; ``-inf`` and ``inf`` are allowed.
+
+        Returns
+        -------
+        probability : float, or array of shape (n,)
+        """
+        density = self._density("box_probability")
+        corners = [np.asarray(each, dtype=float) for each in (low, high)]
+        single = all(each.ndim == 1 for each in corners)
+        low, high = np.broadcast_arrays(*(np.atleast_2d(each) for each in corners))
+        if low.ndim != 2 or low.shape[1] != density.d or np.isnan([low, high]).any():
+            raise ValueError(
+                f"low and high must be numbers of shape ({density.d},) or "
+                f"(n, {density.d}), got shapes {corners[0].shape} and "
+                f"{corners[1].shape}"
+            )
+        if (low > high).any():
+            raise ValueError("low must not exceed high")
+        scaled = [self._scaled_columns(each) for each in (low, high)]
+        share = density.box_probability(*scaled)
+        return float(share[0]) if single else share
+
+    # ---- parts -------------------------------------------------------------------
+
+    def marginal(self, columns):
+        """The model of some of the columns, whatever the others are.
+
+        It is the model that those columns alone would have given, with the same γ.
+
+        Parameters
+        ----------
+        columns : int, str, or list of these
+            Places or names of the columns to keep; they stay in their order.
+
+        Returns
+        -------
+        model : DMKDE
+        """
+        kept = sorted(self._places("columns", columns))
+        part = self._density("marginal").marginal(kept)
+        return self._model_of(part, kept, self.state_.weight)
+
+    def conditional(self, given):
+        """The model of the other columns where some have given values.
+
+        Each row counts for as much as the kernel says it has these values; the
+        model's weight is what they add up to.
+
+        Parameters
+        ----------
+        given : dict
+            Values by the places or names of their columns.
+
+        Returns
+        -------
+        model : DMKDE
+        """
+        axes = self._places("given", list(given))
+        density = self._density("conditional")
+        kept = [axis for axis in range(density.d) if axis not in axes]
+        if not kept:
+            raise ValueError("given must leave at least one column")
+        values = np.array([float(value) for value in given.values()])
+        scaling = self._part_of_scaling(axes)
+        scaled = ((values - scaling.centre) * scaling.matrix).tolist()
+        part = density.sliced(dict(zip(axes, scaled, strict=True)))
+        # In kernel units, in which one row right there counts one.
+        kernel = math.exp(self._kernel_log_mass(len(axes)))
+        inside = np.abs(np.array(scaled) - density.middle[axes]) * 2
+        share = part.mass * kernel
+        if (inside > density.period[axes]).any() or not share > self._noise():
+            raise ValueError(
+                f"conditional: the density is zero at {given!r}, nothing is known there"
+            )
+        return self._model_of(part, kept, self.state_.weight * share)
+
+    # ---- moments -----------------------------------------------------------------
+
+    def mean(self):
+        """Mean of the density, shape (d,)."""
+        mean, _ = self._density("mean", by_columns=False).mean_and_covariance()
+        return self.scaling_.invert(mean[None])[0]
+
+    def covariance(self):
+        """Covariance of the density, shape (d, d): the rows' plus the kernel's."""
+        density = self._density("covariance", by_columns=False)
+        _, covariance = density.mean_and_covariance()
+        back = self._inverse_matrix()
+        return back.T @ covariance @ back
+
+    def moment(self, order):
+        """Mean of the order-th power of every column, shape (d,)."""
+        if isinstance(order, bool) or not isinstance(order, Integral) or order < 0:
+            raise ValueError(f"order must be an integer >= 0, got {order!r}")
+        density = self._density("moment")
+        # A column is a + bθ.
+        a = self.scaling_.invert(density.middle[None])[0]
+        b = density.period / (2 * math.pi) / self.scaling_.matrix
+        moments = density.angle_moments(order)
+        terms = [
+            math.comb(order, k) * a ** (order - k) * b**k * moments[:, k]
+            for k in range(order + 1)
+        ]
+        return np.sum(terms, axis=0)
+
+    # ---- shape -------------------------------------------------------------------
+
+    def entropy(self):
+        """Differential entropy of the density in nats, by quadrature."""
+        scaled = self._density("entropy", by_columns=False).entropy()
+        return scaled - self.scaling_.log_volume
+
+    def log_density_gradient(self, X):
+        """Gradient of the log-density at each row, shape (n, d).
+
+        NaN where the density is zero or below the model's error.
+        """
+        density = self._density("log_density_gradient", by_columns=False)
+        rows = self._scaled(X)
+        value, slope = density.gradient(rows)
+        angles, _ = self.feature_map_.columns(rows)
+        least = self._noise() * math.exp(-self.feature_map_.log_mass())
+        seen = np.isfinite(angles).all(axis=1) & (value > least)
+        gradient = slope / np.where(seen, value, np.nan)[:, None]
+        matrix = self.scaling_.matrix
+        return gradient * matrix if matrix.ndim == 1 else gradient @ matrix.T
+
+    def modes(self, least=1e-3):
+        """Local maxima of the density, the highest first, shape (m, d).
+
+        Parameters
+        ----------
+        least : float, default=1e-3
+            Leave out those below this share of the highest.
+        """
+        modes = self._density("modes", by_columns=False).modes(least)
+        return self.scaling_.invert(modes)
+
+    # ---- shared work -------------------------------------------------------------
+
+    def _density(self, answer, by_columns=True):
+        """The density in scaled units, for an answer that needs it."""
+        self._require_rows()
+        if not self._has_grid():
+            raise ValueError(
+                f"{answer} needs a model on a grid, of one to three columns: fit with "
+                f'feature_map="grid" (this one has {self.feature_map_!r})'
+            )
+        if by_columns and self.scaling_.matrix.ndim != 1:
+            raise ValueError(
+                f"{answer} needs columns that are scaled one by one, which "
+                f"scale={self.scale!r} does not do: take scale='std' or 'robust'"
+            )
+        return self._cache.get("fourier density", None, self._make_density)
+
+    def _make_density(self):
+        feature_map = self.feature_map_
+        coefficients = self.state_.normalized()[0] * math.exp(-feature_map.log_mass())
+        return FourierDensity(
+            coefficients,
+            feature_map.middle_,
+            feature_map.period_,
+            feature_map.series_tol_,
+        )
+
+    def _model_of(self, part, kept, weight):
+        """A model of some columns whose density is ``part``, up to a factor."""
+        other = copy(self)
+        other.n_features_in_ = len(kept)
+        if hasattr(self, "feature_names_in_"):
+            other.feature_names_in_ = self.feature_names_in_[kept]
+        other.scaling_ = self._part_of_scaling(kept)
+        feature_map = self.feature_map_.restricted(kept)
+        unit = float(weight[0]) * math.exp(feature_map.log_mass()) / part.mass
+        total = feature_map.coefficients(lambda rows: part.values(rows)[None] * unit)
+        other.feature_map_ = feature_map
+        other._set_state(ToeplitzDensityMatrix(total, np.array(weight, dtype=float)))
+        return other
+
+    def _kernel_log_mass(self, d):
+        return self.feature_map_.log_mass() * d / self.n_features_in_
+
+    def _part_of_scaling(self, axes):
+        scaling = self.scaling_
+        return type(scaling)(scaling.centre[axes], scaling.matrix[axes])
+
+    def _inverse_matrix(self):
+        matrix = self.scaling_.matrix
+        return np.diag(1 / matrix) if matrix.ndim == 1 else np.linalg.inv(matrix)
+
+    def _checked_columns(self, X):
+        self._require_rows()
+        return self._scaled(X).astype(float)
+
+    def _scaled_columns(self, rows):
+        return (rows - self.scaling_.centre) * self.scaling_.matrix
+
+    def _require_columns(self, answer, d):
+        self._require_rows()
+        if self.n_features_in_ != d:
+            raise ValueError(
+                f"{answer} needs a model of one column, this one has "
+                f"{self.n_features_in_}: take marginal() or conditional() first"
+            )
+
+    def _places(self, name, columns):
+        """Places of columns that are given by place or by name."""
+        self._require_rows()
+        wanted = columns if isinstance(columns, list | tuple) else [columns]
+        names = list(getattr(self, "feature_names_in_", []))
+        places = [names.index(c) if c in names else c for c in wanted]
+        d = self.n_features_in_
+        known = [isinstance(p, int | np.integer) and 0 <= p < d for p in places]
+        if not places or not all(known) or len(set(places)) < len(places):
+            which = names or f"0 to {d - 1}"
+            raise ValueError(
+                f"{name} must name different columns of this model ({which}), got "
+                f"{columns!r}"
+            )
+        return [int(place) for place in places]
+
+    def _scaled_extent(self):
+        if not self._has_grid():
+            return super()._scaled_extent()
+        return self.feature_map_.low_, self.feature_map_.high_
+
+    def _density_on(self, axes):
+        if not self._has_grid() or self.scaling_.matrix.ndim != 1:
+            return super()._density_on(axes)
+        density = self._density("grid")
+        scaled = [
+            (values - centre) * factor
+            for values, centre, factor in zip(
+                axes, self.scaling_.centre, self.scaling_.matrix, strict=True
+            )
+        ]
+        values = density.on_axes(scaled) * math.exp(self.scaling_.log_volume)
+        return np.maximum(values, 0).T
+
+    def _samples_on_grid(self):
+        return self._has_grid() and self.n_features_in_ <= 2
+
+    def _sample_on_grid(self, n_samples, random_state):
+        density = self._density("sample", by_columns=False)
+        scaled = density.sample(n_samples, generator(random_state))
+        return self.scaling_.invert(scaled)
