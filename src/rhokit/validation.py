@@ -187,6 +187,19 @@ def _column_name(estimator: Any, column: int) -> str | int:
     return column if names is None else str(names[column])
 
 
+def check_float_dtype(owner: str, wanted: Any) -> np.dtype[Any] | None:
+    """A dtype of rows that was asked for, or None for that of the rows."""
+    if wanted is None:
+        return None
+    dtype = np.dtype(wanted)
+    if dtype not in (np.float32, np.float64):
+        raise ValueError(
+            f"The 'dtype' parameter of {owner} must be float32, float64 or None. "
+            f"Got {wanted!r} instead."
+        )
+    return dtype
+
+
 def check_count(name: str, value: Any) -> None:
     """Refuse what is neither None nor an integer above zero."""
     if value is None:

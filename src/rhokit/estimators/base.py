@@ -29,6 +29,7 @@ from rhokit.validation import (
     Interval,
     StrOptions,
     all_or_nothing,
+    check_float_dtype,
     check_parameters,
     check_rows,
     check_share,
@@ -270,15 +271,7 @@ class StateEstimator(BaseEstimator, ABC):
     def _row_dtype(self):
         if hasattr(self, "feature_map_"):
             return self.feature_map_.dtype_
-        if self.dtype is None:
-            return None
-        dtype = np.dtype(self.dtype)
-        if dtype not in (np.float32, np.float64):
-            raise ValueError(
-                f"The 'dtype' parameter of {type(self).__name__} must be float32, "
-                f"float64 or None. Got {self.dtype!r} instead."
-            )
-        return dtype
+        return check_float_dtype(type(self).__name__, self.dtype)
 
     def _numeric_rows(self):
         return not isinstance(self.feature_map, FeatureMap) or (

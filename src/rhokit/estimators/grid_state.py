@@ -29,6 +29,10 @@ class GridState(StateEstimator):
         """Error of a measured value: what is smaller says nothing."""
         return self.feature_map_.series_tol_ if self._has_grid() else 0.0
 
+    def _least_measured(self):
+        """What is smaller counts as zero."""
+        return 0.0
+
     def _make_room(self, rows, weights):
         """Widen the box for rows that it does not hold, or refuse them."""
         if not (self._has_grid() and self.feature_map_.outside == "widen"):
@@ -112,7 +116,7 @@ class GridState(StateEstimator):
                 'before fit, or take feature_map="quadrature"'
             )
         means = np.concatenate([state.normalized() for state in states])
-        return self.feature_map_.series(means)
+        return self.feature_map_.series(means, self._least_measured())
 
     def _with_matrix(self):
         """A copy whose state is a matrix, for what needs one."""

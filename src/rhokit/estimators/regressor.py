@@ -404,7 +404,8 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
         ):
             mass = self.state_.weight[part]
             prior = mass @ self._positions() / mass.sum()
-            means.append(low + (high - low) * np.where(seen, moment / safe, prior))
+            share = np.clip(np.where(seen, moment / safe, prior), 0, 1)
+            means.append(low + (high - low) * share)
         return means
 
     def _prepare_means(self):

@@ -103,9 +103,14 @@ class Series:
         See :class:`rhokit.core.ToeplitzDensityMatrix`.
     tol : float
         Absolute error of the values.
+    least : float
+        Densities below this are taken for zero.
     """
 
-    def __init__(self, coefficients: NDArray[Any], tol: float) -> None:
+    def __init__(
+        self, coefficients: NDArray[Any], tol: float, least: float = 0.0
+    ) -> None:
+        self._least = least
         sizes = np.abs(coefficients).max(axis=0, initial=0)
         self._transform = transform_for(_mirrored(sizes), tol)
         self._prepared = self._transform.prepare(coefficients)
@@ -117,7 +122,8 @@ class Series:
     def born(self, angles: NDArray[np.float64]) -> NDArray[np.float64]:
         """The same for densities, whose negative values are rounding."""
         values = self.values(angles)
-        return np.maximum(values, 0, out=values)
+        values[values < self._least] = 0
+        return values
 
 
 def transform_for(sizes: NDArray[Any], tol: float) -> _Transform:

@@ -219,9 +219,9 @@ class GridFeatures(BoxFeatures):
         """What adds up angles to the series of so many outcomes."""
         return SeriesSums(self.spectrum_, n_outcomes, self.series_tol_)
 
-    def series(self, coefficients: NDArray[Any]) -> Series:
-        """What evaluates series (K, ...) at angles."""
-        return Series(coefficients, self.series_tol_)
+    def series(self, coefficients: NDArray[Any], least: float = 0.0) -> Series:
+        """What evaluates series (K, ...) at angles: see :class:`rhokit.fast.Series`."""
+        return Series(coefficients, self.series_tol_, least)
 
     def state_from(
         self, state: ToeplitzDensityMatrix, other: "GridFeatures"

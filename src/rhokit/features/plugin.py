@@ -114,8 +114,8 @@ def _squared_sums(
     if count > _MOST_MODES:
         raise ValueError(
             f'gamma="sheather-jones" needs {count:.3g} waves for rows over '
-            f"{period:.4g} with a bandwidth near {narrowest:.3g}: some lie too far from "
-            'the others. Take "loo", or give a number'
+            f"{period:.4g} and a bandwidth near {narrowest:.3g}: some lie too far away "
+            'from the others. Take "loo", or give a number'
         )
     t = np.arange(int(count), dtype=np.float64) * (2 * math.pi / period)
     sizes = np.exp(-((narrowest * t) ** 2) / 4)
