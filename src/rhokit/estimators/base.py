@@ -283,14 +283,9 @@ class StateEstimator(BaseEstimator, ABC):
         seed = self._draw_seed()
         self.scaling_ = Scaling.from_rows(self._scale_rule(), rows, weights)
         scaled = self.scaling_.apply(rows) if self._numeric_rows() else rows
+        wanted, grids = self.feature_map, self._takes_grids()
         chooser = MapChooser(
-            self.feature_map,
-            scaled,
-            weights,
-            self.n_components,
-            seed,
-            bounded,
-            grids=self._takes_grids(),
+            wanted, scaled, weights, self.n_components, seed, bounded, grids=grids
         )
         rng = np.random.default_rng(seed)
         if self._is_gaussian():
