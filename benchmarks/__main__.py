@@ -18,6 +18,7 @@ SECTIONS = (
     "gradient",
     "ordinal",
     "scale",
+    "grid",
 )
 _RESULTS = Path(__file__).parent / "results"
 

@@ -12,7 +12,15 @@ from pathlib import Path
 
 from rhokit.fast import blas_threads
 
-_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "rhokit")
+_PACKAGES = (
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "numba",
+    "finufft",
+    "KDEpy",
+    "rhokit",
+)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ class GridState(StateEstimator):
         return self._on_grid and self.rank is None
 
     def _has_grid(self):
-        return isinstance(self.feature_map_, GridFeatures)
+        return isinstance(getattr(self, "feature_map_", None), GridFeatures)
 
     def _noise(self):
         """Error of a measured value: what is smaller says nothing."""
@@ -77,6 +77,8 @@ class GridState(StateEstimator):
         if not self._has_grid():
             return other
         mine, yours = self.feature_map_, other.feature_map_
+        if mine.has_box_of(yours):
+            return other
         common = mine.widened(yours.low_, yours.high_)
         if not common.has_box_of(mine):
             self._move_to(common)

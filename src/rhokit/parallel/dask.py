@@ -20,6 +20,7 @@ except ImportError as error:
     ) from error
 
 from rhokit.fast import one_worker
+from rhokit.features import GridFeatures
 from rhokit.parallel.partitions import Partitions, by_rows, is_frame
 from rhokit.parallel.reduce import tree
 from rhokit.streams.budget import rows_per_batch
@@ -36,7 +37,8 @@ from rhokit.validation import check_count, generator
 
 # Partitions that a sample is drawn from, spread over the whole.
 _SAMPLE_PARTITIONS = 64
-# Attributes that every worker has already; only what was summed up travels.
+# Attributes that every worker has already; only what was summed up travels, and the
+# box of a grid, which may have grown.
 _PLAN = ("feature_map_", "scaling_", "_proposal")
 
 
@@ -201,7 +203,8 @@ def _learn(plan, part, batch_rows):
             own = None if weight is None else weight[which]
             learn(model, *rows, own)
     for name in _PLAN:
-        vars(model).pop(name, None)
+        if not isinstance(vars(model).get(name), GridFeatures):
+            vars(model).pop(name, None)
     return model
 
 
