@@ -116,9 +116,9 @@ class TestErrors:
     def test_states_of_different_shapes(self, xp, dim, n_outcomes):
         left = make(xp, np.ones((3, 3)), np.ones((3, 2)))
         right = make(xp, np.ones((3, dim)), np.ones((3, n_outcomes)))
-        with pytest.raises(ValueError, match=r"\(K, D\) = \(2, 3\)"):
+        with pytest.raises(ValueError, match=r"\(2, 3\) and"):
             left + right
-        with pytest.raises(ValueError, match=r"\(K, D\) = \(2, 3\)"):
+        with pytest.raises(ValueError, match=r"\(2, 3\) and"):
             left - right
 
     def test_forgetting_more_than_was_seen(self, xp):

@@ -73,7 +73,8 @@ class ToeplitzDensityMatrix(Sums):
         outcomes : array of shape (n, K), optional
         """
         xp = array_namespace(angles)
-        outcomes = checked_outcomes(angles, outcomes)
+        outcomes = xp.astype(checked_outcomes(angles, outcomes), xp.float64)
+        angles = xp.astype(angles, xp.float64)
         *others, last = waves(angles, tuple(spectrum.shape))
         left = _products(others, angles)  # (n, m_1 ... m_{d-1})
         sums = [
@@ -98,6 +99,7 @@ class ToeplitzDensityMatrix(Sums):
         Infinite angles stand for rows outside the box, where the density is 0.
         """
         xp = array_namespace(angles)
+        angles = xp.astype(angles, xp.float64)
         there = xp.all(xp.isfinite(angles), axis=1)
         angles = xp.where(there[:, None], angles, xp.zeros_like(angles))
         *others, last = waves(angles, tuple(self.total.shape[1:]))
@@ -149,6 +151,11 @@ class ToeplitzDensityMatrix(Sums):
 def waves(angles: Array, shape: tuple[int, ...]) -> list[Array]:
     """``exp(i l θ)`` of each column of angles (n, d), for all l of a series."""
     xp = array_namespace(angles)
+    if angles.shape[1] != len(shape):
+        raise ValueError(
+            f"angles must have shape (n, {len(shape)}) for a series of "
+            f"{len(shape)} columns, got {tuple(angles.shape)}"
+        )
     starts = [*(-(size // 2) for size in shape[:-1]), 0]
     parts = []
     for axis, (start, size) in enumerate(zip(starts, shape, strict=True)):
@@ -166,7 +173,9 @@ def _products(parts: list[Array], angles: Array) -> Array:
     one = xp.exp(0j * angles[:, :1])
 
     def times(left: Array, right: Array) -> Array:
-        return xp.reshape(left[:, :, None] * right[:, None, :], (n, -1))
+        return xp.reshape(
+            left[:, :, None] * right[:, None, :], (n, left.shape[1] * right.shape[1])
+        )
 
     return reduce(times, parts, one)
 
@@ -174,7 +183,9 @@ def _products(parts: list[Array], angles: Array) -> Array:
 def _mirrored(last: Array) -> Array:
     """Ones for difference zero, two for others, which stand for their mirror images."""
     xp = array_namespace(last)
-    counts = 2 * xp.ones_like(real(last[:1, :]))
+    counts = xp.full(
+        (1, last.shape[1]), 2.0, dtype=real(last).dtype, device=device(last)
+    )
     return xp.where(
         xp.arange(last.shape[1], device=device(last)) == 0, counts / 2, counts
     )

@@ -92,7 +92,6 @@ def merge_error(model, train, held_out):
 def describe(model):
     """What the model chose, for somebody who has never seen one."""
     floor = model.floor_
-    size = f"{model.feature_map_.n_components_:,}"
     bandwidth = 1 / math.sqrt(2 * model.gamma_)
     return [
         *map_entry(model),
@@ -101,11 +100,7 @@ def describe(model):
             f"{model.gamma_:.3g}, chosen by leave-one-out likelihood: the kernel is "
             f"{bandwidth:.2g} standard deviations of a column wide",
         ),
-        *entry(
-            "dimension",
-            f"{size}: the density matrix has {size} x {size} numbers, however many "
-            "rows it is fitted to",
-        ),
+        *entry("dimension", _size(model)),
         *entry(
             "floor",
             "none: away from the data the density falls to zero"
@@ -113,6 +108,15 @@ def describe(model):
             else f"{floor:.1f}: lower log-densities cannot be told from zero",
         ),
     ]
+
+
+def _size(model):
+    total = model.state_.total[0]
+    rows = "however many rows it is fitted to"
+    if np.iscomplexobj(total):
+        return f"{total.size:,} coefficients of a Fourier series, {rows}"
+    size = f"{len(total):,}"
+    return f"{size}: the density matrix has {size} x {size} numbers, {rows}"
 
 
 def table(result):

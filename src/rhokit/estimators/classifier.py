@@ -189,7 +189,7 @@ class DMKDClassifier(ClassEstimator):
         γ that classify most rows of a sample correctly when each is left out, in
         closed form. A number is in the units of the (scaled) rows.
     n_components : int, default=1024
-        Landmarks, or random features; the most components of a grid.
+        Landmarks, or random features; the most points of a grid that ``"auto"`` takes.
     rank : int, float, "elbow", "loo" or None, default=None
         Keep so many eigenvectors of each ρ for prediction: a count, a fraction of the
         dimension, those above the mean eigenvalue, or as many as classify rows left
@@ -197,7 +197,8 @@ class DMKDClassifier(ClassEstimator):
     feature_map : str or FeatureMap, default="auto"
         ``"auto"`` compares landmarks with orthogonal Fourier features (one or two
         columns: takes a grid where it fits). ``"landmarks"``, which are chosen class
-        by class and normalised; ``"fourier"``, the paper's; ``"quadrature"``; or an
+        by class and normalised; ``"fourier"``, the paper's; ``"grid"`` and
+        ``"quadrature"``, for one to three columns, without and with a matrix; or an
         instance, which is cloned and given the model's γ.
     scale : {"auto", "std", "common", "within", "robust", "whiten"}, array or None
         Scaling of the columns, part of the model. ``"auto"`` with ``gamma="loo"``

@@ -221,21 +221,23 @@ class DMKDE(GridAnswers, MatrixState, DensityEstimator):
 
     Parameters
     ----------
-    gamma : float or {"loo", "median", "scott", "silverman"}, default="loo"
+    gamma : float or str, default="loo"
         γ of the kernel :math:`e^{-\gamma\|x-y\|^2}`, that is :math:`1/(2h^2)` for a
         bandwidth h. A number is in the units of the (scaled) rows. ``"loo"`` climbs to
         the largest leave-one-out likelihood of the model itself, on a sample of
-        6,000 rows; the others are rules of thumb.
+        6,000 rows (131,072 on a grid); ``"sheather-jones"`` is their plug-in rule, for
+        one column; ``"median"``, ``"scott"`` and ``"silverman"`` are rules of thumb.
     n_components : int, default=1024
-        Landmarks, or random features; the most components of a grid.
+        Landmarks, or random features.
     rank : int, float, "elbow" or None, default=None
         Keep so many eigenvectors of ρ for prediction: a count, a fraction of the
-        dimension, or those above the mean eigenvalue. None keeps all.
+        dimension, or those above the mean eigenvalue. None keeps all. A grid has none.
     feature_map : str or FeatureMap, default="auto"
-        ``"auto"`` takes ``"quadrature"`` for one or two columns where the grid has at
-        most ``n_components`` points and all rows are there (:meth:`fit`), else
-        ``"landmarks"``. ``"fourier"`` is the paper's map. An instance is cloned and
-        given the model's γ.
+        ``"auto"`` takes ``"grid"`` for one or two columns (for three, where it is
+        small), which is exact to 1e-8 of the peak and gives the answers of
+        :class:`GridAnswers`; else ``"landmarks"``. ``"quadrature"`` is a grid with a
+        matrix, which has a rank; ``"fourier"`` is the paper's map. An instance is
+        cloned and given the model's γ.
     scale : {"auto", "std", "robust", "whiten"}, array-like of shape (d,) or None
         Scaling of the columns, part of the model. ``"auto"`` is ``"std"`` when
         ``gamma`` is a rule and None when it is a number. Densities are always returned
@@ -253,8 +255,9 @@ class DMKDE(GridAnswers, MatrixState, DensityEstimator):
     feature_map_ : FeatureMap
         The map that was chosen, fitted.
     scaling_ : Scaling
-    state_ : DensityMatrix
-        The sums, in the map's columns: see :attr:`density_matrix_`.
+    state_ : ToeplitzDensityMatrix or DensityMatrix
+        On a grid, the coefficients of a Fourier series; else the sums, in the map's
+        columns: see :attr:`density_matrix_`.
     floor_ : float
     n_features_in_, feature_names_in_ :
         As everywhere in scikit-learn.

@@ -1,10 +1,12 @@
 """What a density on a grid answers in closed form, in the user's units."""
 
 import math
+import warnings
 from copy import copy
 from numbers import Integral
 
 import numpy as np
+from sklearn.base import clone
 
 from rhokit.core import ToeplitzDensityMatrix
 from rhokit.estimators.fourier_density import FourierDensity
@@ -206,6 +208,19 @@ class GridAnswers(GridState):
 
     # ---- shared work -------------------------------------------------------------
 
+    def _plan(self, rows, weights, target, *, bounded):
+        super()._plan(rows, weights, target, bounded=bounded)
+        automatic = isinstance(self.feature_map, str) and self.feature_map == "auto"
+        expected = automatic and self._takes_grids() and rows.shape[1] <= 2
+        if expected and not self._has_grid():
+            warnings.warn(
+                "some rows lie so far from the others that a grid fine enough for "
+                f"gamma={self.gamma_:.4g} would be too large: landmarks are taken, "
+                "which are less exact. Leave those rows out, or give a smaller gamma",
+                UserWarning,
+                stacklevel=2,
+            )
+
     def _density(self, answer, by_columns=True):
         """The density in scaled units, for an answer that needs it."""
         self._require_rows()
@@ -239,6 +254,11 @@ class GridAnswers(GridState):
             other.feature_names_in_ = self.feature_names_in_[kept]
         other.scaling_ = self._part_of_scaling(kept)
         feature_map = self.feature_map_.restricted(kept)
+        # Parameters that say something of every column.
+        if not isinstance(self.feature_map, str):
+            other.feature_map = clone(feature_map)
+        if not (self.scale is None or isinstance(self.scale, str)):
+            other.scale = np.asarray(self.scale)[kept]
         unit = float(weight[0]) * math.exp(feature_map.log_mass()) / part.mass
         total = feature_map.coefficients(lambda rows: part.values(rows)[None] * unit)
         other.feature_map_ = feature_map

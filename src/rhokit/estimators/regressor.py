@@ -51,7 +51,7 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
         γ with the smallest squared error on rows of a sample that are left out in
         turn, in closed form. A number is in the units of the (scaled) rows.
     n_components : int, default=1024
-        Landmarks, or random features; the most components of a grid.
+        Landmarks, or random features; the most points of a grid that ``"auto"`` takes.
     rank : int, float, "elbow", "loo" or None, default=None
         Keep so many eigenvectors of each level's matrix for prediction.
     feature_map, scale :

@@ -277,8 +277,8 @@ class SupervisedChoice:
         n_components,
         seed,
         bounded,
-        grids,
         landmarks_by_group,
+        grids=False,
         witnesses=None,
     ):
         self.loo = loo

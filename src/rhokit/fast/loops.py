@@ -286,12 +286,14 @@ def hadamard_rows(values: Any) -> None:
 def add_moments(angles: Any, mass: Any, table: Any) -> None:
     """Add ``mass_i u_i^p`` to the moments (N, P) of each angle's nearest node.
 
-    ``u`` is the distance to the node in units of the nodes' distance 2π/N; angles lie
-    between -π and π.
+    ``u`` is the distance to the node in units of the nodes' distance 2π/N. Angles that
+    do not lie between -π and π are left out.
     """
     n_nodes, order = table.shape
     nodes_per_unit = n_nodes / (2 * np.pi)
     for i in range(len(angles)):
+        if abs(angles[i]) > np.pi:
+            continue
         place = angles[i] * nodes_per_unit
         node = np.rint(place)
         u = place - node

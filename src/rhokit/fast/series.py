@@ -69,7 +69,7 @@ class SeriesSums:
     def __init__(self, spectrum: NDArray[Any], n_outcomes: int, tol: float) -> None:
         self._spectrum = spectrum
         self._n_outcomes = n_outcomes
-        self._transform = transform_for(_mirrored(spectrum), tol)
+        self._transform = transform_for(spectrum, tol)
         self._parts: dict[int, NDArray[Any]] = {}
 
     def add(self, worker: int, angles: NDArray[Any], mass: NDArray[Any]) -> None:
@@ -78,7 +78,7 @@ class SeriesSums:
             shape = (self._n_outcomes, *self._spectrum.shape)
             self._parts[worker] = np.zeros(shape, np.complex128)
         part = self._parts[worker]
-        if self._n_outcomes == 1:
+        if self._n_outcomes == 1 and len(mass) and mass.all():
             part[0] += self._transform.sums(angles, mass[:, 0])
             return
         for outcome in np.flatnonzero(mass.any(axis=0)):
@@ -112,7 +112,7 @@ class Series:
     ) -> None:
         self._least = least
         sizes = np.abs(coefficients).max(axis=0, initial=0)
-        self._transform = transform_for(_mirrored(sizes), tol)
+        self._transform = transform_for(sizes, tol)
         self._prepared = self._transform.prepare(coefficients)
 
     def values(self, angles: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -128,6 +128,8 @@ class Series:
 
 def transform_for(sizes: NDArray[Any], tol: float) -> _Transform:
     """The fastest transform for series whose coefficients are at most ``sizes``."""
+    if not np.isfinite(sizes).all() or not tol > 0:
+        raise ValueError("coefficients must be finite, and tol above zero")
     if sizes.ndim == 1:
         taylor = _Taylor(sizes, tol)
         if taylor.n_numbers <= _MOST_TABLE or finufft() is None:
@@ -143,13 +145,6 @@ def finufft() -> ModuleType | None:
     except ImportError:
         return None
     return finufft
-
-
-def _mirrored(sizes: NDArray[Any]) -> NDArray[Any]:
-    """Twice what stands for its mirror image, too."""
-    doubled = 2 * sizes
-    doubled[..., 0] /= 2
-    return doubled
 
 
 class _Taylor:
@@ -227,7 +222,8 @@ def _terms(sizes: NDArray[Any], steps: NDArray[Any], tol: float) -> int | None:
     """How many terms leave an error below ``tol``; None if there are too many."""
     with np.errstate(under="ignore"):
         for order in range(1, _MOST_TERMS + 1):
-            left = sizes @ (steps / 2) ** order / math.factorial(order)
+            # Twice: every coefficient stands for its mirror image, too.
+            left = 2 * sizes @ (steps / 2) ** order / math.factorial(order)
             if left <= tol:
                 return order
     return None
