@@ -182,7 +182,7 @@ def test_describe_names_grid_and_floor():
     text = " ".join(densities.describe(model))
     assert "grid:" in text
     assert f"{model.floor_:.1f}: lower log-densities" in text
-    assert f"{model.feature_map_.n_components_}: the density matrix" in text
+    assert f"{model.state_.total.size} coefficients of a Fourier series" in text
 
 
 def test_least_likely_come_first():

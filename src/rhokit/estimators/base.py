@@ -358,7 +358,9 @@ class StateEstimator(BaseEstimator, ABC):
         The columns are in memory that the worker uses again for its next block.
         """
         feature_map = self._measured_map() if relative else self.feature_map_
-        size = feature_map.rows_per_block(len(rows), self.batch_size, stretch)
+        size = feature_map.rows_per_block(
+            len(rows), self._n_outcomes(), self.batch_size, stretch
+        )
         buffers = {}
 
         def work(worker, block):

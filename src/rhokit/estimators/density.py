@@ -65,8 +65,8 @@ class DensityEstimator(DensityMixin, StateEstimator):
     def sample(self, n_samples=1, random_state=None):
         """Rows drawn from the fitted density.
 
-        Of categories, with their probabilities; on a grid of one or two columns, by
-        inverse distribution functions, one column after the other. Otherwise by Markov
+        Of categories, with their probabilities; on a grid, by inverse
+        distribution functions, one column after the other. Otherwise by Markov
         chains, one per row: each starts from importance resampling of a mixture of
         normal distributions about 256 rows that the model was prepared with, and then
         takes Metropolis steps, in turn from that mixture and by a random walk as wide
@@ -139,10 +139,15 @@ class DensityEstimator(DensityMixin, StateEstimator):
         self._require_rows()
         check_count("n", n)
         d = self.n_features_in_
-        if self.gamma_ is None or d > 2:
+        if self.gamma_ is None:
             raise ValueError(
-                "grid: densities of one or two columns of numbers can be drawn, this "
-                f"model has {d}; on a grid of three, take marginal() first"
+                "grid: only densities of numbers can be drawn, not those of "
+                f"{type(self.feature_map_).__name__}"
+            )
+        if d > 2:
+            raise ValueError(
+                "grid: densities of one or two columns can be drawn, this model has "
+                f"{d}; on a grid of three, take marginal() first"
             )
         n = n or (512 if d == 1 else 128)
         axes = list(np.linspace(*self._extent(), n).T)

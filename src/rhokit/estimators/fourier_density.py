@@ -15,8 +15,10 @@ _MOST_STEPS = 60
 _STEP_TOL = 1e-14
 # A distribution function is known to about this.
 _SHARE_TOL = 1e-13
-# Nodes for each of a series' own, where its shape is looked at.
-_FINER = 4
+# Nodes for each of a series' own, where its shape is looked at, by columns.
+_FINER = {1: 4, 2: 3, 3: 2}
+# Boxes narrower than this, in angles, are integrated by themselves.
+_NARROW = 1e-2
 # Numbers of a block of series.
 _BLOCK_NUMBERS = 2**21
 
@@ -122,16 +124,14 @@ class FourierDensity:
     def box_probability(self, low, high):
         """Probability of boxes from rows ``low`` to ``high`` (n, d), shape (n,)."""
         low, high = self._angles(low), self._angles(high)
-        if self.d == 1:
-            below = self._distribution()
-            share = below(high)[:, 0] - below(low)[:, 0]
-        else:
-            share = np.concatenate(
-                [
-                    self._integrals(low[part], high[part])
-                    for part in _blocks(len(low), self.coefficients.size)
-                ]
-            )
+        if self.d > 1:
+            return np.clip(self._integrals(low, high), 0, 1)
+        below = self._distribution()
+        share = below(high)[:, 0] - below(low)[:, 0]
+        # A difference of nearly equal numbers has few digits.
+        narrow = (high - low)[:, 0] < _NARROW
+        if narrow.any():
+            share[narrow] = self._integrals(low[narrow], high[narrow])
         return np.clip(share, 0, 1)
 
     def _distribution(self):
@@ -153,19 +153,25 @@ class FourierDensity:
 
     def _integrals(self, low, high):
         """Shares of the mass in boxes between angles (n, d), shape (n,)."""
-        parts = []
         full = self._full()
+        blocks = _blocks(len(low), self.coefficients.size)
+        shares = [self._block_integrals(full, low[b], high[b]) for b in blocks]
+        return np.concatenate(shares) / self._constant
+
+    @staticmethod
+    def _block_integrals(full, low, high):
+        parts = []
         for axis, size in enumerate(full.shape):
             step = np.arange(-(size // 2), size // 2 + 1)
             a, b = low[:, axis, None], high[:, axis, None]
             # The integral of exp(-ilθ): small boxes keep their digits this way.
             turns = (b - a) / _TURN
             parts.append(np.exp(-0.5j * step * (a + b)) * turns * np.sinc(step * turns))
-        return _contracted(full, parts) / self._constant
+        return _contracted(full, parts).real
 
     def quantile(self, shares):
         """Values of one column with these shares of the mass below them, (n,)."""
-        nodes = np.linspace(-math.pi, math.pi, self._node_counts(_FINER)[0] + 1)
+        nodes = np.linspace(-math.pi, math.pi, self._node_counts(_FINER[1])[0] + 1)
         distribution = self._distribution()
         reached = np.maximum.accumulate(distribution(nodes[:, None])[:, 0])
         place = np.clip(np.searchsorted(reached, shares), 1, len(nodes) - 1)
@@ -177,24 +183,28 @@ class FourierDensity:
         return self._rows(angles[:, None])[:, 0]
 
     def sample(self, n, rng):
-        """Rows (n, d), d ≤ 2: one column, then the other one given the first."""
+        """Rows (n, d), one column after the other, each given those before it."""
         shares = rng.random((n, self.d))
-        if self.d == 1:
-            return self.quantile(shares[:, 0])[:, None]
-        first = self.marginal([0]).quantile(shares[:, 0])
-        second = [
-            self._second_given(first[part], shares[part, 1])
-            for part in _blocks(n, _FINER * sum(self.coefficients.shape))
-        ]
-        return np.column_stack([first, np.concatenate(second)])
+        rows = self.marginal([0]).quantile(shares[:, 0])[:, None]
+        for axis in range(1, self.d):
+            part = self.marginal(range(axis + 1))
+            next_column = [
+                part._last_given(rows[block], shares[block, axis])
+                for block in _blocks(n, 8 * part.coefficients[0].size)
+            ]
+            rows = np.column_stack([rows, np.concatenate(next_column)])
+        return rows
 
-    def _second_given(self, first, shares):
-        """Quantiles (n,) of the second of two columns, given the first (n,)."""
-        turns = (first - self.middle[0]) / self.period[0]
-        half = self.coefficients.shape[0] // 2
-        waves = np.exp(-1j * _TURN * turns[:, None] * np.arange(-half, half + 1))
-        angles = row_quantiles(waves @ self.coefficients, shares)
-        return self.middle[1] + angles * (self.period[1] / _TURN)
+    def _last_given(self, known, shares):
+        """Quantiles (n,) of the last column, given the others (n, d - 1)."""
+        waves = []
+        for axis, column in enumerate(known.T):
+            turns = (column - self.middle[axis]) / self.period[axis]
+            half = self.coefficients.shape[axis] // 2
+            steps = np.arange(-half, half + 1)
+            waves.append(np.exp(-1j * _TURN * turns[:, None] * steps))
+        angles = row_quantiles(_contracted(self.coefficients, waves), shares)
+        return self.middle[-1] + angles * (self.period[-1] / _TURN)
 
     # ---- moments ---------------------------------------------------------------------
 
@@ -214,7 +224,7 @@ class FourierDensity:
             _power_integrals(size, powers.get(axis, 0))[None]
             for axis, size in enumerate(full.shape)
         ]
-        return float(_contracted(full, parts)[0] / self._constant)
+        return float(_contracted(full, parts)[0].real / self._constant)
 
     def mean_and_covariance(self):
         """Mean (d,) and covariance (d, d)."""
@@ -237,7 +247,7 @@ class FourierDensity:
 
     def entropy(self):
         """Differential entropy, by the trapezoidal rule."""
-        values = np.maximum(self._on_nodes(_FINER), 0)
+        values = np.maximum(self._on_nodes(_FINER[self.d]), 0)
         shares = values / values.sum()
         seen = shares[shares > 0]
         cell = float(np.prod(self.period)) / values.size
@@ -245,7 +255,7 @@ class FourierDensity:
 
     def modes(self, least):
         """Local maxima (m, d), the highest first, of at least this share of it."""
-        values = self._on_nodes(_FINER)
+        values = self._on_nodes(_FINER[self.d])
         starts = np.stack(np.nonzero(_tops(values) & (values > least * values.max())))
         width = _TURN / np.array(values.shape)
         angles = starts.T * width
@@ -332,12 +342,12 @@ def _power_integrals(size, power):
 
 
 def _contracted(full, parts):
-    """``Re Σ_l c_l Π_axis v[:, l]`` for parts v of shape (n, m_axis), shape (n,)."""
+    """``Σ_l c_l Π_axis v[:, l]`` over the first axes, for parts v (n, m_axis)."""
     first, *others = parts
     result = np.tensordot(first, full, axes=1)  # (n, m_2, ...)
     for part in others:
         result = np.einsum("nl...,nl->n...", result, part)
-    return result.real
+    return result
 
 
 def _tops(values):
@@ -354,7 +364,7 @@ def _tops(values):
 
 def row_quantiles(series, shares):
     """Angles below which each of many series (n, M + 1) has its share (n,)."""
-    count = next_fast_len(_FINER * (2 * series.shape[1] - 1), real=True)
+    count = next_fast_len(_FINER[1] * (2 * series.shape[1] - 1), real=True)
     level = series[:, :1].real
     integral = _integrated(series)
     waves = np.pad(integral.conj(), ((0, 0), (0, count // 2 + 1 - series.shape[1])))

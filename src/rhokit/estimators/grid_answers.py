@@ -11,7 +11,10 @@ from sklearn.base import clone
 from rhokit.core import ToeplitzDensityMatrix
 from rhokit.estimators.fourier_density import FourierDensity
 from rhokit.estimators.grid_state import GridState
-from rhokit.validation import generator
+from rhokit.validation import check_share, generator
+
+# What is measured at this many times the error is right to a tenth.
+_TENFOLD = 10
 
 
 class GridAnswers(GridState):
@@ -40,8 +43,9 @@ class GridAnswers(GridState):
         >>> model.cdf([[-1.96], [0.0], [1.96]]).round(2)
         array([0.02, 0.51, 0.98])
         """
-        rows = self._checked_columns(X)
-        return self._density("cdf").box_probability(np.full_like(rows, -np.inf), rows)
+        density = self._density("cdf")
+        rows = self._scaled(X).astype(float)
+        return density.box_probability(np.full_like(rows, -np.inf), rows)
 
     def quantile(self, q):
         """Values of a single column below which it lies with given probabilities.
@@ -59,6 +63,9 @@ class GridAnswers(GridState):
         if not ((shares >= 0) & (shares <= 1)).all():
             raise ValueError(f"q must lie between 0 and 1, got {q!r}")
         found = self._density("quantile").quantile(shares.ravel())
+        low, high = (float(end[0]) for end in self.feature_map_.box())
+        found = np.where(shares.ravel() == 0, low, np.clip(found, low, high))
+        found = np.where(shares.ravel() == 1, high, found)
         values = self.scaling_.invert(found[:, None]).reshape(shares.shape)
         return values if shares.ndim else float(values)
 
@@ -67,7 +74,7 @@ class GridAnswers(GridState):
 
         Parameters
         ----------
-        low, high : array-like of shape (d,) or (n, d)
+        low, high : array-like of shape (d,) or (n, d), or numbers for one column
             Corners; ``-inf`` and ``inf`` are allowed.
 
         Returns
@@ -76,19 +83,10 @@ class GridAnswers(GridState):
         """
         density = self._density("box_probability")
         corners = [np.asarray(each, dtype=float) for each in (low, high)]
-        single = all(each.ndim == 1 for each in corners)
-        low, high = np.broadcast_arrays(*(np.atleast_2d(each) for each in corners))
-        if low.ndim != 2 or low.shape[1] != density.d or np.isnan([low, high]).any():
-            raise ValueError(
-                f"low and high must be numbers of shape ({density.d},) or "
-                f"(n, {density.d}), got shapes {corners[0].shape} and "
-                f"{corners[1].shape}"
-            )
-        if (low > high).any():
-            raise ValueError("low must not exceed high")
+        low, high = _boxes(*corners, density.d)
         scaled = [self._scaled_columns(each) for each in (low, high)]
         share = density.box_probability(*scaled)
-        return float(share[0]) if single else share
+        return share if any(each.ndim == 2 for each in corners) else float(share[0])
 
     # ---- parts -------------------------------------------------------------------
 
@@ -132,13 +130,14 @@ class GridAnswers(GridState):
             raise ValueError("given must leave at least one column")
         values = np.array([float(value) for value in given.values()])
         scaling = self._part_of_scaling(axes)
-        scaled = ((values - scaling.centre) * scaling.matrix).tolist()
-        part = density.sliced(dict(zip(axes, scaled, strict=True)))
-        # In kernel units, in which one row right there counts one.
-        kernel = math.exp(self._kernel_log_mass(len(axes)))
-        inside = np.abs(np.array(scaled) - density.middle[axes]) * 2
-        share = part.mass * kernel
-        if (inside > density.period[axes]).any() or not share > self._noise():
+        scaled = (values - scaling.centre) * scaling.matrix
+        low, high = (end[axes] for end in self.feature_map_.box())
+        share = 0.0
+        if ((scaled >= low) & (scaled <= high)).all():
+            part = density.sliced(dict(zip(axes, scaled.tolist(), strict=True)))
+            # In kernel units, in which one row right there counts one.
+            share = part.mass * math.exp(self._kernel_log_mass(len(axes)))
+        if not share > self._least_answered():
             raise ValueError(
                 f"conditional: the density is zero at {given!r}, nothing is known there"
             )
@@ -189,7 +188,7 @@ class GridAnswers(GridState):
         rows = self._scaled(X)
         value, slope = density.gradient(rows)
         angles, _ = self.feature_map_.columns(rows)
-        least = self._noise() * math.exp(-self.feature_map_.log_mass())
+        least = self._least_answered() * math.exp(-self.feature_map_.log_mass())
         seen = np.isfinite(angles).all(axis=1) & (value > least)
         gradient = slope / np.where(seen, value, np.nan)[:, None]
         matrix = self.scaling_.matrix
@@ -203,6 +202,7 @@ class GridAnswers(GridState):
         least : float, default=1e-3
             Leave out those below this share of the highest.
         """
+        check_share("least", least)
         modes = self._density("modes", by_columns=False).modes(least)
         return self.scaling_.invert(modes)
 
@@ -249,6 +249,7 @@ class GridAnswers(GridState):
     def _model_of(self, part, kept, weight):
         """A model of some columns whose density is ``part``, up to a factor."""
         other = copy(self)
+        vars(other).pop("_proposal", None)
         other.n_features_in_ = len(kept)
         if hasattr(self, "feature_names_in_"):
             other.feature_names_in_ = self.feature_names_in_[kept]
@@ -265,6 +266,10 @@ class GridAnswers(GridState):
         other._set_state(ToeplitzDensityMatrix(total, np.array(weight, dtype=float)))
         return other
 
+    def _least_answered(self):
+        """What is measured below this is too uncertain for ratios."""
+        return _TENFOLD * math.exp(self.feature_map_.log_floor_)
+
     def _kernel_log_mass(self, d):
         return self.feature_map_.log_mass() * d / self.n_features_in_
 
@@ -275,10 +280,6 @@ class GridAnswers(GridState):
     def _inverse_matrix(self):
         matrix = self.scaling_.matrix
         return np.diag(1 / matrix) if matrix.ndim == 1 else np.linalg.inv(matrix)
-
-    def _checked_columns(self, X):
-        self._require_rows()
-        return self._scaled(X).astype(float)
 
     def _scaled_columns(self, rows):
         return (rows - self.scaling_.centre) * self.scaling_.matrix
@@ -294,11 +295,15 @@ class GridAnswers(GridState):
     def _places(self, name, columns):
         """Places of columns that are given by place or by name."""
         self._require_rows()
-        wanted = columns if isinstance(columns, list | tuple) else [columns]
+        many = np.iterable(columns) and not isinstance(columns, str)
+        wanted = list(columns) if many else [columns]
         names = list(getattr(self, "feature_names_in_", []))
         places = [names.index(c) if c in names else c for c in wanted]
         d = self.n_features_in_
-        known = [isinstance(p, int | np.integer) and 0 <= p < d for p in places]
+        known = [
+            isinstance(p, Integral) and not isinstance(p, bool) and 0 <= p < d
+            for p in places
+        ]
         if not places or not all(known) or len(set(places)) < len(places):
             which = names or f"0 to {d - 1}"
             raise ValueError(
@@ -326,9 +331,26 @@ class GridAnswers(GridState):
         return np.maximum(values, 0).T
 
     def _samples_on_grid(self):
-        return self._has_grid() and self.n_features_in_ <= 2
+        return self._has_grid()
 
     def _sample_on_grid(self, n_samples, random_state):
         density = self._density("sample", by_columns=False)
         scaled = density.sample(n_samples, generator(random_state))
         return self.scaling_.invert(scaled)
+
+
+def _boxes(low, high, d):
+    """Corners of boxes, both of shape (n, d)."""
+    shapes = low.shape, high.shape
+    try:
+        low, high = np.broadcast_arrays(np.atleast_2d(low), np.atleast_2d(high))
+    except ValueError:
+        low = np.empty((0, 0, 0))
+    if low.ndim != 2 or low.shape[1] != d or np.isnan([low, high]).any():
+        raise ValueError(
+            f"low and high must be numbers of shape ({d},) or (n, {d}), got shapes "
+            f"{shapes[0]} and {shapes[1]}"
+        )
+    if (low > high).any():
+        raise ValueError("low must not exceed high")
+    return low, high

@@ -15,7 +15,10 @@ _PLANNED_ROWS = 2 * 20_000
 _PLANNED_REST = 2**24
 # Rows that leave-one-out looks at on a grid.
 _PLANNED_GRID_ROWS = 2**17
+# Kernel values of rows left out, against others.
+_PLANNED_PAIRS = 3 * 1024 * 5000 * 8
 _COMPLEX = 16
+_NODE_NUMBERS = 24
 # What allocators keep for threads while they learn.
 _LEARNING_REST = 2**24
 
@@ -133,12 +136,15 @@ def estimate_grid_memory(feature_map, n_outcomes, batch_rows, batch_copies):
     """Bytes for a model on a grid: see :func:`estimate_memory`."""
     d, modes = feature_map.n_columns_, feature_map.spectrum_.size
     series = n_outcomes * modes * _COMPLEX
-    # Fine grids of the FFTs, and what they are made of, for one outcome at a time.
-    transform = 2 * 2**d * 2 * modes * _COMPLEX
-    rows = min(batch_rows, feature_map.rows_per_block(batch_rows, None))
-    block = rows * (2 * d + 6) * 8
+    # Fine grids of the FFTs, and what they are made of, for one outcome at a time; in
+    # one dimension, moments of the nodes.
+    nodes = _NODE_NUMBERS if d == 1 else 2 * 2**d
+    transform = 2 * nodes * modes * _COMPLEX
+    rows = min(batch_rows, feature_map.rows_per_block(batch_rows, n_outcomes, None, 1))
+    block = rows * (2 * d + 6 + 3 * n_outcomes) * 8
+    planned = _PLANNED_GRID_ROWS * (d + 8) * 8 if n_outcomes == 1 else _PLANNED_PAIRS
     return MemoryEstimate(
-        planning=int(_PLANNED_GRID_ROWS * (d + 8) * 8 + transform + _PLANNED_REST),
+        planning=int(planned + transform + _PLANNED_REST),
         sums=int(3 * series),
         workers=int(blas_threads() * (series + transform + block) + _LEARNING_REST),
         batch=int(batch_copies * batch_rows * (d + 1) * 8),

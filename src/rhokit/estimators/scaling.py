@@ -41,6 +41,8 @@ class Scaling:
         alone. Columns without spread are centred and left at their scale.
         """
         d = rows.shape[1]
+        if isinstance(rule, str) and rule == "whiten" and d == 1:
+            rule = "std"  # there is nothing to mix
         if rule is None:
             return cls(np.zeros(d), np.ones(d))
         if not isinstance(rule, str):

@@ -160,9 +160,9 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return np.asarray(np.vecdot(states, states).real)
 
     def rows_per_block(
-        self, n_rows: int, batch_size: int | None, stretch: int = 1
+        self, n_rows: int, n_outcomes: int, batch_size: int | None, stretch: int
     ) -> int:
-        """Of so many rows, how many are worked on at once."""
+        """Of so many rows, how many are worked on at once; ``stretch`` times more."""
         return stretch * block_rows(self.n_columns_, batch_size)
 
     def log_mass(self, power: int = 2) -> float:

@@ -204,13 +204,13 @@ class GridFeatures(BoxFeatures):
         return dense.fit(ends)
 
     def rows_per_block(
-        self, n_rows: int, batch_size: int | None, stretch: int = 1
+        self, n_rows: int, n_outcomes: int, batch_size: int | None, stretch: int
     ) -> int:
         """Of so many rows, how many are worked on at once: a large share per core."""
         if batch_size is not None:
             return batch_size
         share = -(-n_rows // max(blas_threads(), 1))
-        most = max(_MOST_ROWS, self.spectrum_.size)
+        most = max(_MOST_ROWS, self.spectrum_.size) // n_outcomes
         return max(_LEAST_ROWS, min(most, share))
 
     # ---- states --------------------------------------------------------------------
