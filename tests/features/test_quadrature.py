@@ -1,5 +1,7 @@
 """A grid of frequencies: nearly exact inside its box, zero outside."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rhokit.features import QuadratureFeatures
-from rhokit.features.quadrature import grid_size
+from rhokit.features.box import FrequencyGrid
 from tests.features.support import kernel, lengths, squared_overlaps
 
 
@@ -97,7 +99,10 @@ class TestOutside:
         edge = feature_map.reach_ * (1 + np.array([-1e-6, 1e-6]))
         outside = lengths(feature_map.transform(np.r_[3 + edge, 2 - edge][:, None]))
         assert_allclose(outside, [1, 0, 1, 0], atol=1e-12)
-        assert_allclose(np.exp(-4.0 * feature_map.reach_**2), 1e-3)
+        # Of the kernel's peak what is the tolerance of a density's, were it flat.
+        volume = 1 + 2 * math.sqrt(-math.log(1e-3) / 4.0)
+        least_peak = math.sqrt(math.pi / 4.0) / volume
+        assert_allclose(np.exp(-4.0 * feature_map.reach_**2), 1e-3 * least_peak)
 
     @pytest.mark.parametrize("real", ["float32", "float64"])
     def test_as_far_as_numbers_go(self, real):
@@ -183,8 +188,8 @@ class TestBox:
     def test_grid_size_is_known_beforehand(self, case):
         rows, gamma, tol = case
         feature_map = QuadratureFeatures(gamma=gamma, tol=tol).fit(rows)
-        size = grid_size(gamma, np.ptp(rows, axis=0), tol)
-        assert size == feature_map.n_components_
+        grid = FrequencyGrid(gamma, np.ptp(rows, axis=0), tol)
+        assert grid.n_points == feature_map.n_components_
 
     def test_more_than_three_columns(self):
         with pytest.raises(

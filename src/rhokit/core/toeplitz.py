@@ -10,6 +10,9 @@ from rhokit.core.arrays import Array, conj, real
 from rhokit.core.density_matrix import DensityMatrix
 from rhokit.core.sums import Sums, checked_outcomes
 
+# Share of its largest value below which a spectrum is rounding.
+_LEAST_POWER = 1e-13
+
 
 @dataclass(frozen=True, eq=False)
 class ToeplitzDensityMatrix(Sums):
@@ -120,7 +123,8 @@ class ToeplitzDensityMatrix(Sums):
         amplitudes : array of shape (2 J_1 + 1, ..., 2 J_d + 1)
             a; the matrix is over those that are not zero.
         spectrum : array of shape (2 M_1 + 1, ..., M_d + 1)
-            P. Differences beyond it are taken to be zero, as they all but are.
+            P. Differences beyond it, or where it is lost in rounding, are taken to be
+            zero: what the matrix measures does not change, its smallest entries do.
         """
         xp = array_namespace(self.total)
         points = xp.stack(xp.nonzero(amplitudes), axis=1)  # (D, d)
@@ -136,10 +140,11 @@ class ToeplitzDensityMatrix(Sums):
             known = known & (index >= 0) & (index < size)
             place = place * size + index
         place = xp.reshape(xp.where(known, place, xp.zeros_like(place)), (-1,))
+        power = xp.reshape(xp.take(xp.reshape(spectrum, (-1,)), place), known.shape)
+        known = known & (power > _LEAST_POWER * xp.max(spectrum))
         outer = a[:, None] * a[None, :]
-        ratio = xp.where(known, outer, xp.zeros_like(outer)) / xp.reshape(
-            xp.take(xp.reshape(spectrum, (-1,)), place), outer.shape
-        )
+        safe = xp.where(known, power, xp.ones_like(power))
+        ratio = xp.where(known, outer, xp.zeros_like(outer)) / safe
         totals = []
         for k in range(self.n_outcomes):
             numbers = xp.take(xp.reshape(self.total[k, ...], (-1,)), place)

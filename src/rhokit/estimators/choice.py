@@ -121,8 +121,9 @@ class MapChooser:
     def _widths(self):
         """Of the box of a grid, shape (d,)."""
         seen = self.rows if self.weights is None else self.rows[self.weights > 0]
-        widths = column_ends(seen, np.max) - column_ends(seen, np.min)
-        return widths if self.bounded else (1 + 2 * _STREAM_MARGIN) * widths
+        with np.errstate(over="ignore"):
+            widths = column_ends(seen, np.max) - column_ends(seen, np.min)
+            return widths if self.bounded else (1 + 2 * _STREAM_MARGIN) * widths
 
     def _make(self, kind, gamma):
         common = {

@@ -19,6 +19,8 @@ _MOST_COUNTED = 10**18
 # What is left out of a spectrum, as a share of the error that the grid makes.
 _SPECTRUM_SHARE = 1e-3
 _LEAST_TOL = 1e-200
+# Boxes are no wider than numbers go.
+_WIDEST = 1e300
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +42,9 @@ class FrequencyGrid:
     gamma: float
     widths: NDArray[np.float64]
     tol: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "widths", np.minimum(self.widths, _WIDEST))
 
     @property
     def d(self) -> int:
@@ -81,7 +86,8 @@ class FrequencyGrid:
     @property
     def n_points(self) -> int:
         """Frequencies, D; large numbers are only bounded."""
-        bound = _count(2 * np.floor(self.cut / self.spacing) + 1)
+        with np.errstate(over="ignore"):
+            bound = _count(2 * np.floor(self.cut / self.spacing) + 1)
         return bound if bound > 2**20 else 2 * len(self.half_points()) + 1
 
     def half_points(self) -> NDArray[np.float64]:
@@ -103,8 +109,9 @@ class FrequencyGrid:
         """Of a series over the differences: ``(2 M_1 + 1, ..., M_d + 1)``."""
         # Differences follow a normal distribution of variance 2γ.
         tail = norm.isf(self.kernel_tol * _SPECTRUM_SHARE / (2 * self.d))
-        ends = np.ceil(math.sqrt(2 * self.gamma) * float(tail) / self.spacing)
-        ends = np.minimum(ends, 2 * np.floor(self.cut / self.spacing))
+        with np.errstate(over="ignore"):
+            ends = np.ceil(math.sqrt(2 * self.gamma) * float(tail) / self.spacing)
+            ends = np.minimum(ends, 2 * np.floor(self.cut / self.spacing))
         ends = np.minimum(ends, float(_MOST_COUNTED)).astype(np.int64).tolist()
         return (*(2 * end + 1 for end in ends[:-1]), ends[-1] + 1)
 
@@ -212,7 +219,8 @@ class BoxFeatures(GaussianFeatures):
         return self._grid()
 
     def _grid(self) -> FrequencyGrid:
-        return FrequencyGrid(self.gamma, self.high_ - self.low_, self.tol)
+        with np.errstate(over="ignore"):
+            return FrequencyGrid(self.gamma, self.high_ - self.low_, self.tol)
 
     def _restore_box(self) -> None:
         eps = float(np.finfo(self.dtype_).eps)
@@ -223,7 +231,7 @@ class BoxFeatures(GaussianFeatures):
         if not len(rows):
             return True
         ends = np.stack([column_ends(rows, np.min), column_ends(rows, np.max)])
-        return bool(self._inside(ends, margin).all())
+        return bool(self._inside(ends.astype(rows.dtype), margin).all())
 
     def _inside(self, rows: NDArray[Any], margin: float) -> NDArray[np.bool_]:
         # Rows in single precision may round to just outside the box they span.

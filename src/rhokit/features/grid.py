@@ -21,6 +21,7 @@ from rhokit.validation import Interval, StrOptions
 _SERIES_SHARE = 1e-3
 _LEAST_SERIES_TOL = 1e-14
 _TURN = 2 * math.pi
+_MOST_STATES = 8192
 # Rows per block: FFTs of a whole grid are made for each.
 _MOST_ROWS, _LEAST_ROWS = 2**19, 2**14
 
@@ -180,12 +181,15 @@ class GridFeatures(BoxFeatures):
         for column, row, middle, period in zip(
             angles.T, rows.T, self.middle_, self.period_, strict=True
         ):
-            np.subtract(row, middle, out=column)
-            column *= _TURN / period
+            with np.errstate(over="ignore"):
+                np.subtract(row, middle, out=column)
+                column *= _TURN / period
         # Half a period less the part of it that keeps images apart.
         ends = (math.pi * (self.high_ - self.low_ + 2 * self.reach_)) / self.period_
-        if (column_ends(np.abs(angles), np.max) > ends).any():
-            angles[~self._inside(rows, self.reach_)] = np.inf
+        sizes = np.abs(angles)
+        if (column_ends(sizes, np.max) > ends).any():
+            outside = ~self._inside(rows, self.reach_) | (sizes > math.pi).any(axis=1)
+            angles[outside] = np.inf
         return angles, None
 
     def states(self, rows: NDArray[Any]) -> NDArray[Any]:
@@ -198,6 +202,12 @@ class GridFeatures(BoxFeatures):
 
     def dense(self) -> QuadratureFeatures:
         """The map over the same grid whose columns are the states."""
+        if self.n_components_ > _MOST_STATES:
+            raise ValueError(
+                f"GridFeatures has states of {self.n_components_:,} components here, "
+                f"too many to be computed one by one (more than {_MOST_STATES:,}): "
+                "estimators sum and measure them without"
+            )
         ends = np.stack([self.low_, self.high_]).astype(self.dtype_)
         box = np.stack([self.low_, self.high_])
         dense = QuadratureFeatures(gamma=self.gamma, tol=self.tol, bounds=box)

@@ -36,7 +36,8 @@ def sheather_jones(values: NDArray[Any], mass: NDArray[np.float64]) -> float:
     .. math:: \sum_{ij} \phi_g^{(r)}(x_i - x_j) = \frac{(-1)^{r/2}}{2\pi}
               \int t^r e^{-g^2 t^2/2}\, \Big|\sum_i e^{i t x_i}\Big|^2 dt,
 
-    which one FFT gives for all g; nothing is binned.
+    which one FFT gives for all g; nothing is binned. Rows that are rounded to a few
+    values ask for a bandwidth below the distance of these.
 
     Parameters
     ----------
@@ -51,29 +52,41 @@ def sheather_jones(values: NDArray[Any], mass: NDArray[np.float64]) -> float:
     >>> round(sheather_jones(values, np.ones(1000)), 3)
     0.234
     """
-    n = float(mass.sum())
+    n, width = float(mass.sum()), float(np.ptp(values))
+    if not (n > 1 and width > 0):
+        raise ValueError(
+            'gamma="sheather-jones" needs two rows that differ, and weights that add '
+            f"up to more than one (their sum is {n:.6g}): give gamma as a number"
+        )
+    units = (values.astype(np.float64) - values.min()) / width
+    return width * _solution(units, mass, n)
+
+
+def _solution(values: NDArray[Any], mass: NDArray[np.float64], n: float) -> float:
+    """The bandwidth for values between 0 and 1."""
     spread = _spread(values, mass)
     widest = _WIDEST * spread * n ** (-1 / 5)
     pilots = _PILOT_4 * spread * n ** (-1 / 7), _PILOT_6 * spread * n ** (-1 / 9)
     functional = _functionals(values, mass)
     curvature, slope = functional(pilots[0], 4), -functional(pilots[1], 6)
-    if not (curvature > 0 and slope > 0):
-        raise ValueError(
-            'gamma="sheather-jones" cannot be computed from these rows: too few of '
-            'them differ. Take gamma="loo", or give it as a number'
-        )
-    step = _STEP * (curvature / slope) ** (1 / 7)
+    step = _STEP * abs(curvature / slope) ** (1 / 7) if slope else 0.0
 
     def excess(h: float) -> float:
         psi = functional(step * h ** (5 / 7), 4)
-        return (1 / (2 * math.sqrt(math.pi) * n * psi)) ** (1 / 5) - h
+        return float(abs(2 * math.sqrt(math.pi) * n * psi) ** (-1 / 5)) - h
 
     low, high = 0.1 * widest, widest
-    while excess(low) < 0 and low > _NARROWEST_SHARE * widest:
-        low /= 2
-    while excess(high) > 0 and high < widest / _NARROWEST_SHARE:
-        high *= 2
-    return float(brentq(excess, low, high, xtol=1e-10 * widest))
+    if curvature > 0 and slope > 0:
+        while excess(low) < 0 and low > _NARROWEST_SHARE * widest:
+            low /= 2
+        while excess(high) > 0 and high < widest / _NARROWEST_SHARE:
+            high *= 2
+        if excess(low) * excess(high) <= 0:
+            return float(brentq(excess, low, high, xtol=1e-10 * widest))
+    raise ValueError(
+        'gamma="sheather-jones" finds no bandwidth for these rows: too many of them '
+        'are equal. Take gamma="loo", or give it as a number'
+    )
 
 
 def _functionals(
@@ -113,9 +126,9 @@ def _squared_sums(
     count = last * period / (2 * math.pi) + 2
     if count > _MOST_MODES:
         raise ValueError(
-            f'gamma="sheather-jones" needs {count:.3g} waves for rows over '
-            f"{period:.4g} and a bandwidth near {narrowest:.3g}: some lie too far away "
-            'from the others. Take "loo", or give a number'
+            f'gamma="sheather-jones" needs {count:.3g} waves: some rows lie too far '
+            "away from the others, or too many are equal. Take "
+            'gamma="loo", or give it as a number'
         )
     t = np.arange(int(count), dtype=np.float64) * (2 * math.pi / period)
     sizes = np.exp(-((narrowest * t) ** 2) / 4)

@@ -109,6 +109,14 @@ class QuadratureFeatures(BoxFeatures, CosineFeatures):
     def _restore(self) -> None:
         super()._restore()
         self._restore_box()
+        # Rows far from zero keep their digits when the middle of the box is taken out
+        # of them, and put back into the phases.
+        assert self.phases_ is not None
+        self._middle = ((self.low_ + self.high_) / 2).astype(self.dtype_)
+        turns = self._middle @ self.frequencies_ / (2 * math.pi)
+        self._phase_turns = (
+            self.phases_ / (2 * math.pi) + turns - np.rint(turns)
+        ).astype(self.dtype_)
 
     def columns(
         self,
@@ -123,7 +131,9 @@ class QuadratureFeatures(BoxFeatures, CosineFeatures):
             row_scale = np.ones(len(rows), dtype=self.dtype_)
         inside = self._inside(rows, self.reach_)
         row_scale = np.where(inside, row_scale, self.dtype_.type(0))
-        return self._cosine_columns(rows, False, row_scale, out)
+        with np.errstate(over="ignore"):
+            centred = np.where(inside[:, None], rows - self._middle, 0)
+        return self._cosine_columns(centred, False, row_scale, out)
 
     def mass_matrix(self) -> NDArray[np.float64]:
         r""":math:`\int \phi(x)\phi(x)^\top dx / M_\gamma` over the box."""
