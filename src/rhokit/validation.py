@@ -4,11 +4,13 @@ scikit-learn's tables of parameter constraints are private names of its own; the
 used through this file alone, so that a change upstream touches one place.
 """
 
+import sys
 import warnings
 from collections.abc import Callable, Mapping
 from copy import copy
 from functools import wraps
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,13 +29,17 @@ __all__ = [
     "StrOptions",
     "all_or_nothing",
     "check_count",
+    "check_float_dtype",
     "check_parameters",
     "check_rows",
     "check_share",
     "check_values",
     "check_weights",
     "generator",
+    "level_of_the_user",
 ]
+
+_HOME = str(Path(__file__).parent)
 
 
 def all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -185,6 +191,14 @@ def _column_name(estimator: Any, column: int) -> str | int:
     if names is None:  # of rows that come without them
         names = getattr(estimator, "_column_names", None)
     return column if names is None else str(names[column])
+
+
+def level_of_the_user() -> int:
+    """The ``stacklevel`` at which a warning names the line that called rhokit."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back and frame.f_code.co_filename.startswith(_HOME):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def check_float_dtype(owner: str, wanted: Any) -> np.dtype[Any] | None:

@@ -10,7 +10,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.stats import gaussian_kde
 
-from rhokit import DMKDE, GridFeatures, LandmarkFeatures, QuadratureFeatures
+from rhokit import (
+    DMKDE,
+    DMKDClassifier,
+    GridFeatures,
+    LandmarkFeatures,
+    QuadratureFeatures,
+)
 from rhokit.fast import series
 from rhokit.features import gamma_by_rule
 from tests.reference.density_oracles import exact_log_kde, leave_one_out_log_kde
@@ -395,6 +401,13 @@ class TestLeaveOneOut:
         near = exact > exact.max() - 5
         assert near.sum() > 20
         assert_allclose(logs[near], exact[near], atol=1e-6)
+
+    @pytest.mark.parametrize("d", [1, 2])
+    def test_nothing_is_left_of_rows_that_are_alone(self, d):
+        """What rounding leaves of them is no density to reject by."""
+        X = 15.0 * np.arange(24)[:, None] * np.ones(d)
+        model = DMKDClassifier(gamma=0.9, feature_map="grid", reject=0.5)
+        assert model.fit(X, np.arange(24) % 2).threshold_ == -np.inf
 
     @pytest.mark.parametrize("kind", ["normal", "uniform", "integers", "two groups"])
     @pytest.mark.parametrize("n", [60, 300])

@@ -105,7 +105,7 @@ class MapChooser:
         d = self.rows.shape[1]
         if d > len(_MOST_MODES):
             return "landmarks"
-        grid = FrequencyGrid(gamma, self._widths, GridFeatures().tol)
+        grid = FrequencyGrid.for_box(gamma, self._widths, GridFeatures().tol)
         if self.grids:
             # What tells outcomes apart far from all rows is below a grid's error:
             # for a narrow kernel, landmarks do better.

@@ -27,8 +27,8 @@ class DensityEstimator(DensityMixin, StateEstimator):
         leave_one_out : bool, default=False
             For rows that the model was fitted to, with weight one: take each one's own
             contribution out, in closed form. What is left cannot be told from zero
-            below about 1e-15 of that contribution (1e-6 in float32), so rows far from
-            all others get too high a value, or ``-inf``.
+            below about 1e-15 of that contribution (1e-6 in float32; on a grid, 1e-11
+            of all rows), so rows far from all others get too high a value, or ``-inf``.
 
         Returns
         -------

@@ -11,10 +11,12 @@ from sklearn.base import clone
 from rhokit.core import ToeplitzDensityMatrix
 from rhokit.estimators.fourier_density import FourierDensity
 from rhokit.estimators.grid_state import GridState
-from rhokit.validation import check_share, generator
+from rhokit.estimators.sampler import Proposal
+from rhokit.validation import check_share, generator, level_of_the_user
 
 # What is measured at this many times the error is right to a tenth.
 _TENFOLD = 10
+_PROPOSAL_ROWS = 2048
 
 
 class GridAnswers(GridState):
@@ -218,7 +220,7 @@ class GridAnswers(GridState):
                 f"gamma={self.gamma_:.4g} would be too large: landmarks are taken, "
                 "which are less exact. Leave those rows out, or give a smaller gamma",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=level_of_the_user(),
             )
 
     def _density(self, answer, by_columns=True):
@@ -329,6 +331,16 @@ class GridAnswers(GridState):
         ]
         values = density.on_axes(scaled) * math.exp(self.scaling_.log_volume)
         return np.maximum(values, 0).T
+
+    def _with_matrix(self):
+        other = super()._with_matrix()
+        if self._has_grid():
+            # What rows are drawn from where there is no series.
+            rng = np.random.default_rng(0)
+            density = self._density("rows", by_columns=False)
+            rows = density.sample(_PROPOSAL_ROWS, rng)
+            other._proposal = Proposal.from_rows(rows, None, self.gamma_, rng)
+        return other
 
     def _samples_on_grid(self):
         return self._has_grid()

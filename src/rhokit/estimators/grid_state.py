@@ -8,6 +8,7 @@ import numpy as np
 from rhokit.core import ToeplitzDensityMatrix
 from rhokit.estimators.base import StateEstimator
 from rhokit.features import GridFeatures
+from rhokit.validation import level_of_the_user
 
 
 class GridState(StateEstimator):
@@ -62,7 +63,7 @@ class GridState(StateEstimator):
             "refuse such rows, give feature_map=GridFeatures(bounds=..., "
             'outside="refuse")',
             UserWarning,
-            stacklevel=2,
+            stacklevel=level_of_the_user(),
         )
 
     def _move_to(self, feature_map):

@@ -134,14 +134,14 @@ def estimate_memory(
 
 def estimate_grid_memory(feature_map, n_outcomes, batch_rows, batch_copies):
     """Bytes for a model on a grid: see :func:`estimate_memory`."""
-    d, modes = feature_map.n_columns_, feature_map.spectrum_.size
+    d, modes = feature_map.n_columns_, feature_map.grid_.n_modes
     series = n_outcomes * modes * _COMPLEX
     # Fine grids of the FFTs, and what they are made of, for one outcome at a time; in
     # one dimension, moments of the nodes.
     nodes = _NODE_NUMBERS if d == 1 else 2 * 2**d
     transform = 2 * nodes * modes * _COMPLEX
     rows = min(batch_rows, feature_map.rows_per_block(batch_rows, n_outcomes, None, 1))
-    block = rows * (2 * d + 6 + 3 * n_outcomes) * 8
+    block = rows * (2 * d + 8 + 3 * n_outcomes) * 8
     planned = _PLANNED_GRID_ROWS * (d + 8) * 8 if n_outcomes == 1 else _PLANNED_PAIRS
     return MemoryEstimate(
         planning=int(planned + transform + _PLANNED_REST),

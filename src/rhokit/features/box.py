@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,63 +30,82 @@ class FrequencyGrid:
     ----------
     gamma : float
         γ of the kernel of squared overlaps.
-    widths : array of shape (d,)
-        Of the box that holds the rows.
-    tol : float
-        Error of a density over these rows, as a share of its peak. A density that
-        integrates to one over the box is at least :math:`1/V` somewhere, so an error
-        of :math:`\text{tol}\, M_\gamma/V` of the kernel's peak will do.
+    period : array of shape (d,)
+        Of the waves, in each column.
+    reach : float
+        Distance at which the kernel falls below its error.
+    cut : float
+        Length beyond which frequencies carry less than that.
+    shape : tuple
+        Of a series over the differences of frequencies that matter:
+        ``(2 M_1 + 1, ..., M_d + 1)``.
     """
 
     gamma: float
-    widths: NDArray[np.float64]
-    tol: float
+    period: NDArray[np.float64]
+    reach: float
+    cut: float
+    shape: tuple[int, ...]
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "widths", np.minimum(self.widths, _WIDEST))
+    @classmethod
+    def for_box(
+        cls, gamma: float, widths: NDArray[np.float64], tol: float
+    ) -> "FrequencyGrid":
+        r"""The grid for rows of a box with these widths (d,).
+
+        ``tol`` is the error of a density over these rows, as a share of its peak. A
+        density that integrates to one over the box is at least :math:`1/V` somewhere,
+        so an error of :math:`\text{tol}\, M_\gamma/V` of the kernel's peak will do.
+        """
+        widths, d = np.minimum(widths, _WIDEST), len(widths)
+        with np.errstate(over="ignore", under="ignore"):
+            sides = widths + 2 * _distance(gamma, tol)
+            least_peak = float(np.prod(math.sqrt(math.pi / gamma) / sides))
+            kernel_tol = max(tol * min(least_peak, 1.0), _LEAST_TOL)
+            # A row up to `reach` outside the box is at least as far away from the
+            # image of every row in it.
+            period = widths + 2 * _distance(gamma, kernel_tol / 4)
+            reach = _distance(gamma, kernel_tol)
+            cut = cls.cut_for(gamma, reach, d)
+            # Differences follow a normal distribution of variance 2γ.
+            tail = float(norm.isf(kernel_tol * _SPECTRUM_SHARE / (2 * d)))
+            ends = np.ceil(math.sqrt(2 * gamma) * tail * period / (2 * math.pi))
+            ends = np.minimum(ends, 2 * np.floor(cut * period / (2 * math.pi)))
+        steps = np.minimum(ends, float(_MOST_COUNTED)).astype(np.int64).tolist()
+        shape = (*(2 * end + 1 for end in steps[:-1]), steps[-1] + 1)
+        return cls(gamma, period, reach, cut, shape)
+
+    @staticmethod
+    def cut_for(gamma: float, reach: float, d: int) -> float:
+        """Length beyond which frequencies carry less than the kernel at its reach."""
+        kernel_tol = math.exp(max(-gamma * reach**2, math.log(_LEAST_TOL)))
+        return math.sqrt(gamma * float(chi2.isf(kernel_tol / 16, d)))
 
     @property
     def d(self) -> int:
         """Number of columns."""
-        return len(self.widths)
+        return len(self.period)
 
-    @cached_property
-    def kernel_tol(self) -> float:
-        """Error of the kernel, as a share of its peak."""
-        sides = self.widths + 2 * _distance(self.gamma, self.tol)
-        with np.errstate(over="ignore", under="ignore"):
-            least_peak = float(np.prod(math.sqrt(math.pi / self.gamma) / sides))
-        return max(self.tol * min(least_peak, 1.0), _LEAST_TOL)
-
-    @cached_property
-    def reach(self) -> float:
-        """Distance at which the kernel falls below its error."""
-        return _distance(self.gamma, self.kernel_tol)
-
-    @cached_property
-    def period(self) -> NDArray[np.float64]:
-        """Of the waves, in each column, shape (d,).
-
-        A row up to ``reach`` outside the box is at least as far away from the image
-        of every row in it.
-        """
-        return self.widths + 2 * _distance(self.gamma, self.kernel_tol / 4)
+    @property
+    def log_tol(self) -> float:
+        """Logarithm of the kernel's error, as a share of its peak."""
+        return -self.gamma * self.reach**2
 
     @property
     def spacing(self) -> NDArray[np.float64]:
         """Of the frequencies, in each column, shape (d,)."""
         return 2 * math.pi / self.period
 
-    @cached_property
-    def cut(self) -> float:
-        """Length beyond which frequencies carry less than the error."""
-        return math.sqrt(self.gamma * float(chi2.isf(self.kernel_tol / 16, self.d)))
+    @property
+    def ends(self) -> NDArray[np.float64]:
+        """Number of frequencies to either side of zero, in each column, shape (d,)."""
+        with np.errstate(over="ignore"):
+            return np.floor(self.cut / self.spacing)
 
     @property
     def n_points(self) -> int:
         """Frequencies, D; large numbers are only bounded."""
-        with np.errstate(over="ignore"):
-            bound = _count(2 * np.floor(self.cut / self.spacing) + 1)
+        bound = _count(2 * self.ends + 1)
         return bound if bound > 2**20 else 2 * len(self.half_points()) + 1
 
     def half_points(self) -> NDArray[np.float64]:
@@ -97,23 +115,10 @@ class FrequencyGrid:
         second_half = waves[len(waves) // 2 + 1 :]  # symmetric about the middle
         return second_half[(second_half**2).sum(axis=1) <= self.cut**2]
 
-    # ---- differences of frequencies ------------------------------------------------
-
     @property
     def n_modes(self) -> int:
         """Distinct differences that matter, up to complex conjugation."""
         return _count(np.array(self.shape, float))
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Of a series over the differences: ``(2 M_1 + 1, ..., M_d + 1)``."""
-        # Differences follow a normal distribution of variance 2γ.
-        tail = norm.isf(self.kernel_tol * _SPECTRUM_SHARE / (2 * self.d))
-        with np.errstate(over="ignore"):
-            ends = np.ceil(math.sqrt(2 * self.gamma) * float(tail) / self.spacing)
-            ends = np.minimum(ends, 2 * np.floor(self.cut / self.spacing))
-        ends = np.minimum(ends, float(_MOST_COUNTED)).astype(np.int64).tolist()
-        return (*(2 * end + 1 for end in ends[:-1]), ends[-1] + 1)
 
     def amplitudes(self) -> NDArray[np.float64]:
         """Of all frequencies, zero beyond the cut, on the grid ``(2 J_1 + 1, ...)``."""
@@ -123,7 +128,7 @@ class FrequencyGrid:
         return np.sqrt(power / power.sum())
 
     def spectrum(self) -> NDArray[np.float64]:
-        """Fourier coefficients of the kernel, of the series' :attr:`shape`."""
+        """Fourier coefficients of the kernel, of the series' shape."""
         power = self.amplitudes() ** 2
         full = fftconvolve(power, power)  # differences: the grid is symmetric
         middle = [size // 2 for size in full.shape]
@@ -132,14 +137,13 @@ class FrequencyGrid:
         last = slice(middle[-1], middle[-1] + self.shape[-1])
         return np.maximum(full[(*kept, last)], np.finfo(float).tiny)
 
-    def node_counts(self, density: int = 1) -> tuple[int, ...]:
-        """Nodes per period that a series needs, times a density, good for FFTs."""
+    def node_counts(self) -> tuple[int, ...]:
+        """Nodes per period that a series needs, good for FFTs."""
         full = (*self.shape[:-1], 2 * self.shape[-1] - 1)
-        return tuple(next_fast_len(density * size, real=True) for size in full)
+        return tuple(next_fast_len(size, real=True) for size in full)
 
     def _axes(self) -> list[NDArray[np.int64]]:
-        ends = [math.floor(self.cut / step) for step in self.spacing]
-        return [np.arange(-end, end + 1) for end in ends]
+        return [np.arange(-end, end + 1) for end in self.ends.astype(np.int64)]
 
 
 def _distance(gamma: float, tol: float) -> float:
@@ -208,7 +212,7 @@ class BoxFeatures(GaussianFeatures):
     def _draw_box(
         self, rows: NDArray[Any], weights: NDArray[np.float64] | None
     ) -> FrequencyGrid:
-        """Set the box, and return the grid over it."""
+        """Set box and reach, and return the grid over it."""
         d = rows.shape[1]
         if d > 3:
             raise ValueError(
@@ -216,15 +220,17 @@ class BoxFeatures(GaussianFeatures):
                 "grows with the power of their number; take LandmarkFeatures"
             )
         self.low_, self.high_ = bounding_box(self, rows, weights, self.bounds)
-        return self._grid()
+        return self._new_grid()
 
-    def _grid(self) -> FrequencyGrid:
+    def _new_grid(self) -> FrequencyGrid:
+        """The grid that the box needs."""
         with np.errstate(over="ignore"):
-            return FrequencyGrid(self.gamma, self.high_ - self.low_, self.tol)
+            widths = self.high_ - self.low_
+        return FrequencyGrid.for_box(self.gamma, widths, self.tol)
 
     def _restore_box(self) -> None:
         eps = float(np.finfo(self.dtype_).eps)
-        self.log_floor_ = math.log(max(self._grid().kernel_tol, 4 * eps))
+        self.log_floor_ = max(-self.gamma * self.reach_**2, math.log(4 * eps))
 
     def _all_inside(self, rows: NDArray[Any], margin: float) -> bool:
         """Whether no row is outside: two passes over memory instead of many."""

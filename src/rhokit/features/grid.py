@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rhokit.core import DensityMatrix, ToeplitzDensityMatrix
 from rhokit.fast import Series, SeriesSums, blas_threads
 from rhokit.features.base import Columns, column_ends
-from rhokit.features.box import BoxFeatures
+from rhokit.features.box import BoxFeatures, FrequencyGrid
 from rhokit.features.quadrature import QuadratureFeatures
 from rhokit.validation import Interval, StrOptions
 
@@ -65,7 +65,11 @@ class GridFeatures(BoxFeatures):
         How far outside that box the density is above its error; beyond, it is zero.
     middle_, period_ : arrays of shape (d,)
         x_0 and L, of the waves.
-    spectrum_ : array of shape (2 M_1 + 1, ..., M_d + 1)
+    cut_ : float
+        Length beyond which frequencies are left out.
+    shape_ : array of shape (d,)
+        Of a series: ``(2 M_1 + 1, ..., M_d + 1)``.
+    spectrum_ : array of shape ``shape_``
         Fourier coefficients of the kernel.
 
     Examples
@@ -120,35 +124,56 @@ class GridFeatures(BoxFeatures):
         if self.bounds is None:
             spare = self.margin * (self.high_ - self.low_)
             self.low_, self.high_ = self.low_ - spare, self.high_ + spare
-        self._refuse_large()
-        self._restore()
+        self._set_grid()
 
-    def _refuse_large(self) -> None:
-        grid = self._grid()
+    def _set_grid(self) -> None:
+        """Take the grid that the box needs, unless it is too large."""
+        grid = self._new_grid()
         if grid.n_modes > self.max_modes:
             raise ValueError(
                 f"GridFeatures needs {grid.n_modes:,} modes for gamma={self.gamma} "
-                f"over a box of {grid.widths}, more than max_modes={self.max_modes:,}: "
-                "take LandmarkFeatures, a larger max_modes or a larger tol"
+                f"over a box from {self.low_} to {self.high_}, more than max_modes="
+                f"{self.max_modes:,}: take LandmarkFeatures, a larger max_modes or "
+                "a larger tol"
             )
+        self.period_, self.reach_, self.cut_ = grid.period, grid.reach, grid.cut
+        self.shape_ = np.array(grid.shape)
+        self._restore()
+
+    @property
+    def grid_(self) -> FrequencyGrid:
+        """The frequencies."""
+        shape = tuple(self.shape_.tolist())
+        return FrequencyGrid(self.gamma, self.period_, self.reach_, self.cut_, shape)
 
     def _restore(self) -> None:
         self._restore_box()
-        grid = self._grid()
-        self.reach_, self.period_ = grid.reach, grid.period
-        self.spectrum_ = grid.spectrum()
-        self.n_columns_ = grid.d
-        self.n_components_ = grid.n_points
+        self._large: dict[str, Any] = {}
+        self.n_columns_ = len(self.period_)
         self.middle_ = (self.low_ + self.high_) / 2
         self.series_tol_ = max(_LEAST_SERIES_TOL, _SERIES_SHARE * self.tol)
+
+    @property
+    def spectrum_(self) -> NDArray[np.float64]:
+        """Fourier coefficients of the kernel, computed when first needed."""
+        if "spectrum" not in self._large:
+            self._large["spectrum"] = self.grid_.spectrum()
+        spectrum: NDArray[np.float64] = self._large["spectrum"]
+        return spectrum
+
+    @property
+    def n_components_(self) -> int:  # type: ignore[override]
+        """D, the number of frequencies."""
+        if "n_points" not in self._large:
+            self._large["n_points"] = self.grid_.n_points
+        return int(self._large["n_points"])
 
     def widened(self, low: NDArray[Any], high: NDArray[Any]) -> Self:
         """This map over a box that also holds ``low`` and ``high`` (d,)."""
         other = copy(self)
         other.low_ = np.minimum(self.low_, low)
         other.high_ = np.maximum(self.high_, high)
-        other._refuse_large()
-        other._restore()
+        other._set_grid()
         return other
 
     def widened_for(self, rows: NDArray[Any]) -> Self:
@@ -163,7 +188,8 @@ class GridFeatures(BoxFeatures):
         try:
             return self.widened(*roomy)
         except ValueError:
-            return self.widened(low, high)
+            pass  # too large: try without room
+        return self.widened(low, high)
 
     # ---- rows ----------------------------------------------------------------------
 
@@ -220,7 +246,7 @@ class GridFeatures(BoxFeatures):
         if batch_size is not None:
             return batch_size
         share = -(-n_rows // max(blas_threads(), 1))
-        most = max(_MOST_ROWS, self.spectrum_.size) // n_outcomes
+        most = max(_MOST_ROWS, self.grid_.n_modes) // n_outcomes
         return max(_LEAST_ROWS, min(most, share))
 
     # ---- states --------------------------------------------------------------------
@@ -253,7 +279,7 @@ class GridFeatures(BoxFeatures):
         self, evaluate: Callable[[NDArray[Any]], NDArray[Any]]
     ) -> NDArray[np.complex128]:
         """Series (K, ...) of what is evaluated at rows (n, d) as values (K, n)."""
-        grid = self._grid()
+        grid = self.grid_
         counts = grid.node_counts()
         nodes = self._nodes(counts)
         values = evaluate(nodes) * self._inside(nodes, self.reach_)
@@ -265,13 +291,13 @@ class GridFeatures(BoxFeatures):
         other.bounds = None if self.bounds is None else np.asarray(self.bounds)[:, axes]
         other.low_, other.high_ = self.low_[axes], self.high_[axes]
         other.n_features_in_ = len(axes)
-        other._restore()
+        other._set_grid()
         return other
 
     def to_dense(self, state: ToeplitzDensityMatrix) -> DensityMatrix:
         """The matrices of a state, over the states of :meth:`dense`."""
-        grid, dense = self._grid(), self.dense()
-        matrix = state.to_dense(grid.amplitudes(), self.spectrum_)
+        dense = self.dense()
+        matrix = state.to_dense(self.grid_.amplitudes(), self.spectrum_)
         matrix = matrix.change_basis(_cosines_of_waves(dense, self.middle_))
         return DensityMatrix(matrix.total.real.copy(), matrix.weight)
 

@@ -38,12 +38,11 @@ from rhokit.io.fields import (
 )
 from rhokit.io.objects import Check, Fields, Object, Values, require
 from rhokit.io.parameters import Parameters
-from rhokit.io.values import Factors, History, Rows, Sums, Triangles
+from rhokit.io.values import Coefficients, Factors, History, Rows, Sums, Triangles
 
 FLOATS = ("float32", "float64")
 # A size that nothing in a file attests, since it is of what is made from it.
 _MOST_LEVELS = 2**20
-_MOST_MODES = 2**23
 POSITIVE = Number(float(np.finfo(float).tiny))
 
 
@@ -81,14 +80,21 @@ def _check_quadrature(parameters: Values, fitted: Values, reader: Reader) -> Non
 
 def _check_grid(parameters: Values, fitted: Values, reader: Reader) -> None:
     require(reader.sizes["d"] <= 3, "GridFeatures has at most 3 columns")
-    require((fitted["low_"] <= fitted["high_"]).all(), "low_ must not exceed high_")
-    n_modes = _grid(parameters, fitted).n_modes
-    require(n_modes <= _MOST_MODES, f"the grid has {n_modes:,} modes")
-
-
-def _grid(parameters: Values, fitted: Values) -> FrequencyGrid:
-    widths = fitted["high_"] - fitted["low_"]
-    return FrequencyGrid(float(parameters["gamma"]), widths, float(parameters["tol"]))
+    low, high, period = (fitted[name] for name in ("low_", "high_", "period_"))
+    require((low <= high).all(), "low_ must not exceed high_")
+    with np.errstate(all="ignore"):
+        room = period * (1 + 1e-9) >= high - low + 2 * fitted["reach_"]
+        ends = np.floor(fitted["cut_"] * period / (2 * math.pi))
+        sides = [*fitted["shape_"][:-1] // 2, fitted["shape_"][-1] - 1]
+        fits = (ends <= sides) & (sides <= 2 * ends)
+        ratio = FrequencyGrid.cut_for(
+            parameters["gamma"], fitted["reach_"], len(period)
+        ) / float(fitted["cut_"])
+    require(0.5 < ratio < 2, "cut_ and reach_ do not go with gamma")
+    require(room.all(), "period_ must be longer than the box and its reach")
+    require(fits.all(), "shape_ does not go with cut_ and period_")
+    odd = (fitted["shape_"][:-1] % 2 == 1).all()
+    require(odd, "shape_ must be odd but for the last column")
 
 
 def _check_landmarks(parameters: Values, fitted: Values, reader: Reader) -> None:
@@ -137,7 +143,17 @@ MAPS: dict[str, tuple[Fields, Check]] = {
         COSINES | BOX | {"reach_": POSITIVE},
         _check_quadrature,
     ),
-    "GridFeatures": (MAP | BOX, _check_grid),
+    "GridFeatures": (
+        MAP
+        | BOX
+        | {
+            "period_": Array(("d",), low=POSITIVE.low),
+            "reach_": POSITIVE,
+            "cut_": POSITIVE,
+            "shape_": Array(("d",), dtypes=("int64",), low=1),
+        },
+        _check_grid,
+    ),
     "LandmarkFeatures": (
         MAP
         | {
@@ -170,12 +186,7 @@ STATE = OneOf(
         ToeplitzDensityMatrix,
         Record(
             ToeplitzDensityMatrix,
-            total=Array(
-                ("K", None),
-                ("K", None, None),
-                ("K", None, None, None),
-                may_be_complex=True,
-            ),
+            total=Coefficients("K"),
             weight=WEIGHT,
         ),
     ),
@@ -215,18 +226,23 @@ def _check_common(parameters: Values, fitted: Values, reader: Reader) -> None:
 
 
 def _check_state(kinds: tuple[type, ...], fitted: Values) -> None:
-    state = fitted["state_"]
+    state, feature_map = fitted["state_"], fitted["feature_map_"]
+    on_grid = feature_map.make.args[0] is GridFeatures
+    require(
+        not on_grid or ToeplitzDensityMatrix in kinds,
+        "feature_map_ must not be a grid where a matrix is needed",
+    )
     if state is None:
         return
     require(state.make in kinds, f"a {state.make.__name__} is not its state")
-    feature_map = fitted["feature_map_"]
-    on_grid = feature_map.make.args[0] is GridFeatures
     require(
         on_grid == (state.make is ToeplitzDensityMatrix),
         "state_ must be a series if the feature map is a grid, and only then",
     )
     if on_grid:
-        _check_series(state.parts["total"], feature_map.parts)
+        shape = tuple(feature_map.parts["fitted"].parts["shape_"].tolist())
+        same = state.parts["total"].shape[1:] == shape
+        require(same, f"state_ must have coefficients of shape {shape}")
         return
     numbers = state.parts["factor" if "factor" in state.parts else "total"]
     numbers = (
@@ -236,15 +252,6 @@ def _check_state(kinds: tuple[type, ...], fitted: Values) -> None:
     require(
         np.iscomplexobj(numbers) == (form == "complex"),
         "state_ must be complex if the feature map is, and only then",
-    )
-
-
-def _check_series(total: Any, feature_map: Values) -> None:
-    parameters = {"tol": 1e-8} | feature_map["parameters"].parts
-    shape = _grid(parameters, feature_map["fitted"].parts).shape
-    require(
-        np.iscomplexobj(total) and total.shape[1:] == shape,
-        f"state_ must have complex coefficients of shape {shape}",
     )
 
 
@@ -268,6 +275,11 @@ def _check_sample(fitted: Values) -> Any:
     keys = sample.parts.get("keys", np.empty(0, np.uint64))
     require((keys[1:] > keys[:-1]).all(), "the keys of sample_ must ascend")
     return sample.parts["target"]
+
+
+def _check_joint(parameters: Values, fitted: Values, reader: Reader) -> None:
+    _check_state((DensityMatrix, LowRankDensityMatrix), fitted)
+    _check_classes(parameters, fitted, reader)
 
 
 def _check_classes(parameters: Values, fitted: Values, reader: Reader) -> None:
@@ -357,7 +369,7 @@ ONE_PASS: dict[str, tuple[Fields, Check]] = {
     "DMKDClassifier": (CLASSES, _check_classes),
     "QMClassifier": (
         CLASSES | {"_output_seed": Number(0, integer=True)},
-        _check_classes,
+        _check_joint,
     ),
     "QMOrdinalClassifier": (
         CLASSES
@@ -366,7 +378,7 @@ ONE_PASS: dict[str, tuple[Fields, Check]] = {
             "beta_": POSITIVE,
             "decision_": Word(DECISIONS),
         },
-        _check_classes,
+        _check_joint,
     ),
     "QMRegressor": (
         COMMON

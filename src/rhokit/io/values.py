@@ -69,6 +69,21 @@ class Sums(Record):
         return state
 
 
+class Coefficients(Array):
+    """Complex coefficients of Fourier series (K, 2 M_1 + 1, ..., M_d + 1)."""
+
+    def __init__(self, count: str) -> None:
+        shapes = [(count, *[None] * d) for d in (1, 2, 3)]
+        super().__init__(*shapes, may_be_complex=True)
+
+    def read(self, given: Any, path: str, reader: Reader) -> Any:
+        total = super().read(given, path, reader)
+        odd = all(size % 2 for size in total.shape[1:-1])
+        if not np.iscomplexobj(total) or not odd:
+            raise refusal(path, "complex coefficients of series", total.shape)
+        return total
+
+
 class Factors:
     """Factors ``A`` (K, r, D) that matter through ``A†A`` alone.
 
