@@ -188,7 +188,7 @@ class TestBox:
     def test_grid_size_is_known_beforehand(self, case):
         rows, gamma, tol = case
         feature_map = QuadratureFeatures(gamma=gamma, tol=tol).fit(rows)
-        grid = FrequencyGrid(gamma, np.ptp(rows, axis=0), tol)
+        grid = FrequencyGrid.for_box(gamma, np.ptp(rows, axis=0), tol)
         assert grid.n_points == feature_map.n_components_
 
     def test_more_than_three_columns(self):

@@ -284,12 +284,12 @@ def hadamard_rows(values: Any) -> None:
 
 @_compiled
 def add_moments(angles: Any, mass: Any, table: Any) -> None:
-    """Add ``mass_i u_i^p`` to the moments (N, P) of each angle's nearest node.
+    """Add ``mass_i u_i^p`` to the eight moments (N, 8) of each angle's nearest node.
 
     ``u`` is the distance to the node in units of the nodes' distance 2π/N. Angles that
-    do not lie between -π and π are left out.
+    do not lie between -π and π are left out. Eight moments are one line of the cache.
     """
-    n_nodes, order = table.shape
+    n_nodes = table.shape[0]
     nodes_per_unit = n_nodes / (2 * np.pi)
     for i in range(len(angles)):
         if abs(angles[i]) > np.pi:
@@ -300,19 +300,26 @@ def add_moments(angles: Any, mass: Any, table: Any) -> None:
         k = int(node)
         if k < 0:
             k += n_nodes
-        power = mass[i]
-        for p in range(order):
-            table[k, p] += power
-            power *= u
+        m0, u2 = mass[i], u * u
+        m1, m2, u4 = m0 * u, m0 * u2, u2 * u2
+        m3 = m1 * u2
+        table[k, 0] += m0
+        table[k, 1] += m1
+        table[k, 2] += m2
+        table[k, 3] += m3
+        table[k, 4] += m0 * u4
+        table[k, 5] += m1 * u4
+        table[k, 6] += m2 * u4
+        table[k, 7] += m3 * u4
 
 
 @_compiled
 def taylor_values(angles: Any, table: Any, out: Any) -> None:
-    """Sum the Taylor series (N, P) about each angle's nearest node.
+    """Sum the Taylor series (N, 8) about each angle's nearest node.
 
     Zero where the angle is not between -π and π.
     """
-    n_nodes, order = table.shape
+    n_nodes = table.shape[0]
     nodes_per_unit = n_nodes / (2 * np.pi)
     for i in range(len(angles)):
         if abs(angles[i]) > np.pi:
@@ -324,7 +331,7 @@ def taylor_values(angles: Any, table: Any, out: Any) -> None:
         k = int(node)
         if k < 0:
             k += n_nodes
-        value = table[k, order - 1]
-        for p in range(order - 2, -1, -1):
-            value = value * u + table[k, p]
-        out[i] = value
+        u2 = u * u
+        low = (table[k, 3] * u + table[k, 2]) * u2 + (table[k, 1] * u + table[k, 0])
+        high = (table[k, 7] * u + table[k, 6]) * u2 + (table[k, 5] * u + table[k, 4])
+        out[i] = high * (u2 * u2) + low

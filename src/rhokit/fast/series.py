@@ -22,9 +22,11 @@ from rhokit.fast.numba_loops import loops_for
 
 Shape = tuple[int, ...]
 
-# Nodes for each wave of the highest frequency, and the most terms of a Taylor series.
+# Terms of a Taylor series, which the loops write out, and nodes for each mode: so many,
+# and more until the series are exact enough.
+_TERMS = 8
 _NODES_PER_MODE = 4
-_MOST_TERMS = 10
+_GROWTH = 1.25
 # Errors of the nodes' Taylor series have one sign, others average out.
 _TAYLOR_SHARE = 0.1
 # Larger tables of Taylor series than this many numbers are left to finufft.
@@ -156,16 +158,16 @@ class _Taylor:
 
     def __init__(self, sizes: NDArray[Any], tol: float) -> None:
         n_modes = len(sizes)
-        n_nodes = scipy.fft.next_fast_len(_NODES_PER_MODE * n_modes, real=True)
+        wanted = _NODES_PER_MODE * n_modes
         while True:
+            n_nodes = scipy.fft.next_fast_len(wanted, real=True)
             steps = np.arange(n_modes) * (2 * np.pi / n_nodes)
-            order = _terms(sizes, steps, _TAYLOR_SHARE * tol)
-            if order is not None:
+            if _first_left_out(sizes, steps) <= _TAYLOR_SHARE * tol:
                 break
-            n_nodes *= 2
+            wanted = int(_GROWTH * n_nodes) + 1
         self._n_nodes = n_nodes
-        powers = np.arange(order)[:, None]
-        factorials = np.array([math.factorial(p) for p in range(order)])
+        powers = np.arange(_TERMS)[:, None]
+        factorials = np.array([math.factorial(p) for p in range(_TERMS)])
         self._terms = (1j * steps) ** powers / factorials[:, None]  # (P, M + 1)
 
     @property
@@ -174,17 +176,17 @@ class _Taylor:
         return self._n_nodes * len(self._terms)
 
     def sums(self, angles: NDArray[Any], mass: NDArray[Any]) -> NDArray[Any]:
-        order, n_modes = self._terms.shape
-        table = np.zeros((self._n_nodes, order))
-        loops = loops_for(order * len(angles))
+        table = np.zeros((self._n_nodes, _TERMS))
+        loops = loops_for(_TERMS * len(angles))
         if loops is not None:
             loops.add_moments(angles[:, 0], mass, table)
         else:
             node, u = self._nearest(angles[:, 0])
             power = mass.astype(np.float64)
-            for p in range(order):
+            for p in range(_TERMS):
                 table[:, p] = np.bincount(node, power, self._n_nodes)
                 power *= u
+        n_modes = self._terms.shape[1]
         waves = scipy.fft.rfft(table, axis=0)[:n_modes]  # of exp(-i l θ)
         return np.vecdot(waves, self._terms.T)
 
@@ -198,7 +200,7 @@ class _Taylor:
         self, prepared: NDArray[np.float64], angles: NDArray[Any]
     ) -> NDArray[np.float64]:
         out = np.empty((len(prepared), len(angles)))
-        loops = loops_for(prepared.shape[2] * out.size)
+        loops = loops_for(_TERMS * out.size)
         if loops is not None:
             for table, values in zip(prepared, out, strict=True):
                 loops.taylor_values(angles[:, 0], table, values)
@@ -207,7 +209,7 @@ class _Taylor:
         node, u = self._nearest(np.where(there, angles[:, 0], 0))
         for table, values in zip(prepared, out, strict=True):
             values[:] = table[node, -1]
-            for p in range(table.shape[1] - 2, -1, -1):
+            for p in range(_TERMS - 2, -1, -1):
                 values *= u
                 values += table[node, p]
         return np.where(there, out, 0)
@@ -218,15 +220,12 @@ class _Taylor:
         return node.astype(np.int64) % self._n_nodes, place - node
 
 
-def _terms(sizes: NDArray[Any], steps: NDArray[Any], tol: float) -> int | None:
-    """How many terms leave an error below ``tol``; None if there are too many."""
+def _first_left_out(sizes: NDArray[Any], steps: NDArray[Any]) -> float:
+    """Bound of the first term that the Taylor series lack."""
     with np.errstate(under="ignore"):
-        for order in range(1, _MOST_TERMS + 1):
-            # Twice: every coefficient stands for its mirror image, too.
-            left = 2 * sizes @ (steps / 2) ** order / math.factorial(order)
-            if left <= tol:
-                return order
-    return None
+        # Twice: every coefficient stands for its mirror image, too.
+        left = 2 * sizes @ (steps / 2) ** _TERMS / math.factorial(_TERMS)
+    return float(left)
 
 
 class _Nufft:
