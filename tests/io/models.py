@@ -18,6 +18,7 @@ from rhokit import (
     DMKDClassifier,
     DMKDClassifierSGD,
     FourierFeatures,
+    GridFeatures,
     LandmarkFeatures,
     MeanEmbeddingKDE,
     OneHotFeatures,
@@ -95,6 +96,17 @@ def line(n=80):
     return np.random.default_rng(2).normal(size=(n, 1))
 
 
+def spanning(rows):
+    """The same rows, those at the ends of their box first."""
+    ends = np.unique([rows.argmin(axis=0), rows.argmax(axis=0)])
+    return np.concatenate([rows[ends], np.delete(rows, ends, axis=0)])
+
+
+def space(n=80):
+    """Three columns."""
+    return spanning(wide(n=n)[:, :3] / 2)
+
+
 def parts(rows, names):
     """Labels that follow the first column, some of them wrong."""
     rng = np.random.default_rng(3)
@@ -143,6 +155,16 @@ VALUES = Data(plane(), values(plane()))
 SINGLE_VALUES = Data(plane("float32"), values(plane()))
 PAIRS = Data(wide(), np.column_stack([values(wide()), -2 * values(wide()[:, ::-1])]))
 FRAME = Data(frame(), parts(plane(), TEXT))
+# Their first halves span the box of a grid.
+SPAN_LINE = Data(spanning(line()))
+SPAN_PLANE = Data(spanning(plane()))
+SPAN_SINGLE = Data(spanning(plane("float32")))
+SPACE = Data(space())
+SPAN_FRAME = Data(pd.DataFrame(spanning(plane()), columns=["length", "width"]))
+SPAN_CLASSES = Data(SPAN_PLANE.rows, parts(SPAN_PLANE.rows, TEXT))
+SPAN_LINE_CLASSES = Data(SPAN_LINE.rows, parts(SPAN_LINE.rows, (False, True)))
+SPAN_VALUES = Data(SPAN_PLANE.rows, values(SPAN_PLANE.rows))
+SPAN_LINE_VALUES = Data(SPAN_LINE.rows, values(SPAN_LINE.rows))
 WORD_CLASSES = Data(words(), np.array(["no", "yes"])[(words()[:, 0] == "red") * 1])
 
 
@@ -164,7 +186,7 @@ def fitted_map(model):
 
 
 def estimator(kind, **parameters):
-    return lambda: kind(**(SMALL | parameters))
+    return lambda: kind(**(SMALL | {"feature_map": "landmarks"} | parameters))
 
 
 def trained(kind, **parameters):
@@ -181,6 +203,10 @@ def landmarks(**parameters):
 
 def grid(**parameters):
     return QuadratureFeatures(**({"tol": 1e-2, "bounds": [[-4.0], [4.0]]} | parameters))
+
+
+def series(**parameters):
+    return GridFeatures(**({"tol": 1e-2} | parameters))
 
 
 def _density_cases(kind, prefix):
@@ -263,8 +289,49 @@ def _value_cases(kind, prefix):
     yield f"{prefix}-unfitted", unfitted(model()), VALUES
 
 
+def _series_cases():
+    """Models on grids, of one, two and three columns."""
+
+    def density(feature_map, **parameters):
+        return estimator(DMKDE, feature_map=feature_map, **parameters)
+
+    yield "density-series-auto", fitted(density("auto", gamma=0.2)), SPAN_PLANE
+    yield "density-series-loo", fitted(density("auto", gamma="loo")), SPAN_LINE
+    yield "density-series-line", fitted(density("grid")), SPAN_LINE
+    yield "density-series-plane", fitted(density(series())), SPAN_PLANE
+    yield "density-series-space", fitted(density(series(tol=0.3), gamma=0.03)), SPACE
+    yield "density-series-single", fitted(density(series())), SPAN_SINGLE
+    whitened = density(series(margin=0.5), gamma=0.5, scale="whiten")
+    yield "density-series-whitened", fitted(whitened), SPAN_PLANE
+    yield "density-series-frame", fitted(density(series())), SPAN_FRAME
+    fixed = series(outside="refuse", bounds=[[-5, -4], [6, 4]], max_modes=2**12)
+    yield "density-series-bounds", fitted(density(fixed)), PLANE
+    roomy = density(series(margin=0.75))
+    yield "density-series-margin", fitted(roomy), PLANE
+    yield "density-series-prepared", prepared(roomy), PLANE
+    yield "density-series-unfitted", unfitted(density(fixed)), PLANE
+
+    def classes(**parameters):
+        few = {"feature_map": series(), "gamma": 0.3}
+        return estimator(DMKDClassifier, **(few | parameters))
+
+    yield "classes-series", fitted(classes()), SPAN_CLASSES
+    yield "classes-series-reject", fitted(classes(reject=0.1)), SPAN_CLASSES
+    yield "classes-series-line", fitted(classes(feature_map="grid")), SPAN_LINE_CLASSES
+    yield "classes-series-prepared", prepared(classes()), SPAN_CLASSES
+
+    def numbers(**parameters):
+        few = {"feature_map": series(), "gamma": 0.3, "n_levels": 6, "beta": 30.0}
+        return estimator(QMRegressor, **(few | parameters))
+
+    yield "values-series", fitted(numbers()), SPAN_VALUES
+    yield "values-series-line", fitted(numbers(feature_map="grid")), SPAN_LINE_VALUES
+    yield "values-series-raw", fitted(numbers(calibration=None)), SPAN_LINE_VALUES
+
+
 def _all_cases():
     yield from _density_cases(DMKDE, "density")
+    yield from _series_cases()
     yield "density-rank", fitted(estimator(DMKDE, rank=4)), PLANE
     yield "density-share", fitted(estimator(DMKDE, rank=0.5)), SINGLE
     yield "density-loo", fitted(estimator(DMKDE, gamma="loo")), PLANE
@@ -347,11 +414,16 @@ MAPS = {
         "normalized": lambda: landmarks(normalize=True),
         "softmax": lambda: SoftmaxFeatures(n_components=4),
         "grid": lambda: QuadratureFeatures(tol=1e-2, gamma=0.1),
+        "series": lambda: series(gamma=0.1, margin=0.25),
     }.items()
 } | {
     "words": Case("words", fitted_map(OneHotFeatures), WORDS),
     "numbers": Case(
         "numbers", fitted_map(OneHotFeatures), Data(np.array([[1, 2], [3, 4]] * 30))
+    ),
+    "series-line": Case("series-line", fitted_map(GridFeatures), SPAN_LINE),
+    "series-space": Case(
+        "series-space", fitted_map(lambda: series(tol=0.3, gamma=0.03)), SPACE
     ),
     "map-of-a-frame": Case("map-of-a-frame", fitted_map(landmarks), Data(frame())),
 }

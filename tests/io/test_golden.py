@@ -20,7 +20,12 @@ EXPECTED = {
     for name, expected in json.loads((folder / "expected.json").read_text()).items()
 }
 CASES = [pytest.param(*key, id="-".join(key)) for key in EXPECTED]
-BARE_STATES = {"DensityMatrix", "FeatureMean", "LowRankDensityMatrix"}
+BARE_STATES = {
+    "DensityMatrix",
+    "FeatureMean",
+    "LowRankDensityMatrix",
+    "ToeplitzDensityMatrix",
+}
 
 
 def load(folder, name):
@@ -114,3 +119,20 @@ class TestMaking:
         with pytest.raises(SystemExit, match="--again"):
             making.make(tmp_path)
         assert (tmp_path / "old.rhokit").read_bytes() == b"old"
+
+    def test_missing_ones_are_added_to_others(self, monkeypatch, tmp_path):
+        old = '{\n"map-words": {"old": 0.1}\n}\n'
+        (tmp_path / "map-words.rhokit").write_bytes(b"old")
+        (tmp_path / "expected.json").write_text(old)
+        kept = {name: making.FILES[name] for name in ("map-series", "map-words")}
+        monkeypatch.setattr(making, "FILES", kept)
+        monkeypatch.setattr(making, "STATES", {})
+        monkeypatch.setattr(rhokit, "__version__", "1.0.0")
+        making.make(tmp_path, add=True)
+        assert (tmp_path / "map-words.rhokit").read_bytes() == b"old"
+        expected = json.loads((tmp_path / "expected.json").read_text())
+        assert expected["map-words"] == {"old": 0.1}
+        assert expected["map-series"]["class"] == "GridFeatures"
+        assert type(rhokit.load(tmp_path / "map-series.rhokit")).__name__ == (
+            "GridFeatures"
+        )

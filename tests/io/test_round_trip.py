@@ -27,20 +27,34 @@ from rhokit import (
     OneHotFeatures,
     QMRegressor,
 )
-from rhokit.core import FeatureMean
+from rhokit.core import FeatureMean, ToeplitzDensityMatrix
 from rhokit.estimators.row_sample import MeasuredSample
 from rhokit.features import FeatureMap
 from rhokit.io import schema
 from rhokit.io.container import unpack
-from tests.io.models import CASES, FITTED, MAPS, SMALL, answers, is_fitted, plane, words
+from tests.io.models import (
+    CASES,
+    FITTED,
+    MAPS,
+    SMALL,
+    answers,
+    is_fitted,
+    plane,
+    space,
+    words,
+)
 from tests.nn.test_missing_torch import WITHOUT_TORCH
 from tests.support import random_array, random_density
 
 SOURCE = Path(rhokit.__file__).parents[1]
 ONE_PASS = [name for name in FITTED if not name.startswith("trained")]
 TRAINED = [name for name in FITTED if name.startswith("trained")]
+# Models of a Fourier series per outcome, which have no factor.
+SERIES = [name for name in ONE_PASS if "-series" in name]
 # Models of one density matrix per outcome: those have a factor.
-MATRICES = [name for name in ONE_PASS if not name.startswith("mean")]
+MATRICES = [
+    name for name in ONE_PASS if not name.startswith("mean") and name not in SERIES
+]
 RANKED = [
     name for name in MATRICES if getattr(CASES[name].model, "rank", None) is not None
 ]
@@ -122,6 +136,18 @@ class TestEveryKindIsCovered:
     def test_of_estimators(self):
         kinds = {type(CASES[name].model).__name__ for name in FITTED}
         assert kinds == {*schema.ONE_PASS, *schema.TRAINED}
+
+    def test_of_series(self):
+        kinds = {
+            (type(model).__name__, type(model.state_), model.n_features_in_)
+            for model in (CASES[name].model for name in SERIES)
+        }
+        names = {"DMKDE": (1, 2, 3), "DMKDClassifier": (1, 2), "QMRegressor": (1, 2)}
+        assert kinds == {
+            (name, ToeplitzDensityMatrix, d)
+            for name, columns in names.items()
+            for d in columns
+        }
 
     def test_of_maps(self):
         kinds = {type(case.model).__name__ for case in MAPS.values()}
@@ -407,8 +433,10 @@ class TestFactorFiles:
         assert_allclose(again.threshold_, model.threshold_, rtol=tolerance(model))
         assert_array_equal(again.predict(case.queries), model.predict(case.queries))
 
-    @pytest.mark.parametrize("name", [n for n in ONE_PASS if n.startswith("mean")])
-    def test_of_a_mean_are_the_exact_file(self, name):
+    @pytest.mark.parametrize(
+        "name", [*SERIES, *(n for n in ONE_PASS if n.startswith("mean"))]
+    )
+    def test_of_a_mean_or_a_series_are_the_exact_file(self, name):
         model = CASES[name].model
         assert_same_content(rhokit.dumps(model, state="factor"), rhokit.dumps(model))
 
@@ -420,6 +448,35 @@ class TestFactorFiles:
     def test_other_states_are_refused(self):
         with pytest.raises(ValueError, match="'exact' or 'factor', got 'small'"):
             rhokit.dumps(CASES["density-rank"].model, state="small")
+
+
+class TestWidenedBoxes:
+    """A box that rows have widened is kept as it is."""
+
+    @pytest.mark.parametrize("name", ["density-series-line", "classes-series"])
+    def test_answers_are_the_same_to_the_bit(self, name):
+        case = CASES[name]
+        model, far = case.fresh(), [part[:5] for part in case.data.half(0)]
+        far[0] = far[0] + 4.0
+        with pytest.warns(UserWarning, match="widened"):
+            model.partial_fit(*far)
+        again = through_a_file(model)
+        assert again.feature_map_.has_box_of(model.feature_map_)
+        assert_same_answers(again, model, np.concatenate([case.queries, far[0]]))
+        same = [each.partial_fit(*far) for each in (again, model)]
+        assert_same_state(same[0].state_, same[1].state_)
+
+    @pytest.mark.parametrize("columns", [[0], [2, 0]])
+    def test_parts_of_a_model_can_be_saved(self, columns):
+        model = CASES["density-series-space"].model.marginal(columns)
+        again = through_a_file(model)
+        assert_same_answers(again, model, space()[:9, sorted(columns)])
+
+    @pytest.mark.parametrize("name", ["density-series-plane", "density-series-space"])
+    def test_slices_of_a_model_can_be_saved(self, name):
+        case = CASES[name]
+        model = case.model.conditional({0: float(case.queries[0, 0])})
+        assert_same_answers(through_a_file(model), model, case.queries[:, 1:])
 
 
 class TestMaps:
@@ -503,6 +560,12 @@ class TestBareStates:
     def test_means(self, dtype):
         rng = np.random.default_rng(0)
         state = FeatureMean(random_array(rng, (2, 5), dtype), np.array([1.0, 3.0]))
+        assert_same_state(through_a_file(state), state)
+
+    @pytest.mark.parametrize("shape", [(7,), (5, 3), (3, 5, 4)])
+    def test_series(self, shape):
+        total = random_array(np.random.default_rng(0), (2, *shape), "complex128")
+        state = ToeplitzDensityMatrix(total, np.array([1.0, 3.0]))
         assert_same_state(through_a_file(state), state)
 
     @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])

@@ -198,6 +198,15 @@ def _cosine_row(
             turns[i, j] *= scale
 
 
+@_inline
+def _nearest_node(angle: Any, n_nodes: Any) -> Any:
+    """Node of a period that is nearest to an angle, and how far, in their distance."""
+    place = angle * (n_nodes / (2 * np.pi))
+    node = np.rint(place)
+    k = int(node)
+    return k + n_nodes if k < 0 else k, place - node
+
+
 # The loops that are called. Thin products are done row by row, while the row is in the
 # first cache: BLAS spends more on arranging them than on computing them.
 
@@ -290,16 +299,10 @@ def add_moments(angles: Any, mass: Any, table: Any) -> None:
     do not lie between -π and π are left out. Eight moments are one line of the cache.
     """
     n_nodes = table.shape[0]
-    nodes_per_unit = n_nodes / (2 * np.pi)
     for i in range(len(angles)):
         if abs(angles[i]) > np.pi:
             continue
-        place = angles[i] * nodes_per_unit
-        node = np.rint(place)
-        u = place - node
-        k = int(node)
-        if k < 0:
-            k += n_nodes
+        k, u = _nearest_node(angles[i], n_nodes)
         m0, u2 = mass[i], u * u
         m1, m2, u4 = m0 * u, m0 * u2, u2 * u2
         m3 = m1 * u2
@@ -320,17 +323,11 @@ def taylor_values(angles: Any, table: Any, out: Any) -> None:
     Zero where the angle is not between -π and π.
     """
     n_nodes = table.shape[0]
-    nodes_per_unit = n_nodes / (2 * np.pi)
     for i in range(len(angles)):
         if abs(angles[i]) > np.pi:
             out[i] = 0.0
             continue
-        place = angles[i] * nodes_per_unit
-        node = np.rint(place)
-        u = place - node
-        k = int(node)
-        if k < 0:
-            k += n_nodes
+        k, u = _nearest_node(angles[i], n_nodes)
         u2 = u * u
         low = (table[k, 3] * u + table[k, 2]) * u2 + (table[k, 1] * u + table[k, 0])
         high = (table[k, 7] * u + table[k, 6]) * u2 + (table[k, 5] * u + table[k, 4])

@@ -2,7 +2,8 @@
 
 Golden files show for ever that files of an old protocol still load and still answer
 what they did. They are made once, when a protocol is new; those of a protocol that a
-release has written are never written again.
+release has written are never written again. ``--add`` makes those that are not there
+yet, and leaves the others alone.
 """
 
 import argparse
@@ -32,6 +33,12 @@ FILES = {
     "density-landmarks-factor": ("density-rank", "factor"),
     "density-landmarks-single": ("density-share", "exact"),
     "density-grid": ("density-grid", "exact"),
+    "density-series": ("density-series-plane", "exact"),
+    "density-series-line": ("density-series-line", "exact"),
+    "density-series-space": ("density-series-space", "exact"),
+    "density-series-frame": ("density-series-frame", "exact"),
+    "density-series-bounds": ("density-series-bounds", "exact"),
+    "density-series-prepared": ("density-series-prepared", "exact"),
     "density-words": ("density-words", "exact"),
     "density-whitened": ("density-wide", "exact"),
     "density-frame": ("density-frame", "exact"),
@@ -46,6 +53,9 @@ FILES = {
     "classes-reject": ("classes-reject", "exact"),
     "classes-reject-factor": ("classes-reject-single", "factor"),
     "classes-loo-rank": ("classes-loo-rank", "factor"),
+    "classes-series": ("classes-series", "exact"),
+    "classes-series-reject": ("classes-series-reject", "exact"),
+    "classes-series-line": ("classes-series-line", "exact"),
     "joint-ints": ("joint-ints", "exact"),
     "joint-rank": ("joint-rank", "exact"),
     "joint-map": ("joint-map", "factor"),
@@ -57,6 +67,8 @@ FILES = {
     "values-two": ("values-two", "exact"),
     "values-words": ("values-words", "exact"),
     "values-raw": ("values-raw", "exact"),
+    "values-series": ("values-series", "exact"),
+    "values-series-line": ("values-series-line", "exact"),
     "values-prepared": ("values-prepared", "exact"),
     "trained-density": ("trained-density", "exact"),
     "trained-density-single": ("trained-density-single", "exact"),
@@ -68,12 +80,18 @@ FILES = {
     "map-structured": ("structured-single", "exact"),
     "map-landmarks": ("normalized-double", "exact"),
     "map-grid": ("grid-double", "exact"),
+    "map-series": ("series-double", "exact"),
+    "map-series-line": ("series-line", "exact"),
+    "map-series-space": ("series-space", "exact"),
     "map-words": ("words", "exact"),
     "map-softmax": ("softmax-double", "exact"),
 }
 # Bare states, with the models that they are taken from.
 STATES = {
     "state-sums": ("classes-text", "exact"),
+    "state-series-line": ("density-series-line", "exact"),
+    "state-series": ("classes-series", "exact"),
+    "state-series-space": ("density-series-space", "exact"),
     "state-mean": ("mean-phase-double", "exact"),
     "state-factor": ("classes-within", "factor"),
 }
@@ -113,24 +131,31 @@ def questions(model, queries):
     return {name: value for name, value in said.items() if name not in NOT_KEPT}
 
 
-def contents():
-    """Every golden file: its name, its bytes, the model, and rows to ask about."""
-    for name, (case, state) in FILES.items():
-        case = CASES.get(case) or MAPS[case]
-        yield name, rhokit.dumps(case.model, state=state), case.queries
-    for name, (case, state) in STATES.items():
+def content(name):
+    """The bytes of a golden file, and rows to ask about."""
+    if name in STATES:
+        case, state = STATES[name]
         model = CASES[case].model
         bare = (model.compact() if state == "factor" else model).state_
-        yield name, rhokit.dumps(bare), np.zeros((0, 0))
+        return rhokit.dumps(bare), np.zeros((0, 0))
+    case, state = FILES[name]
+    case = CASES.get(case) or MAPS[case]
+    return rhokit.dumps(case.model, state=state), case.queries
 
 
 def is_released():
     return "dev" not in rhokit.__version__
 
 
-def make(home, *, again=False):
-    """Write all golden files of today's protocol into a new directory."""
-    if home.exists() and any(home.glob("*.rhokit")):
+def make(home, *, again=False, add=False):
+    """Write all golden files of today's protocol into a new directory.
+
+    With ``add``, into one that has some, which stay as they are.
+    """
+    known = {}
+    if add:
+        known = json.loads((home / "expected.json").read_text())
+    elif home.exists() and any(home.glob("*.rhokit")):
         if is_released():
             raise SystemExit(
                 f"{home} holds files of protocol {PROTOCOL}, which rhokit "
@@ -140,7 +165,11 @@ def make(home, *, again=False):
             raise SystemExit(f"{home} holds files already; --again replaces them")
     home.mkdir(parents=True, exist_ok=True)
     expected = {}
-    for name, data, queries in contents():
+    for name in (*FILES, *STATES):
+        if name in known:
+            expected[name] = known[name]
+            continue
+        data, queries = content(name)
         if len(data) > MOST_BYTES:
             raise SystemExit(f"{name} has {len(data)} bytes, more than {MOST_BYTES}")
         (home / f"{name}.rhokit").write_bytes(data)
@@ -159,8 +188,10 @@ def make(home, *, again=False):
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--again", action="store_true", help="replace unreleased files")
+    parser.add_argument("--add", action="store_true", help="make missing files only")
     options = parser.parse_args(arguments)
-    make(HOME / f"protocol{PROTOCOL}", again=options.again)
+    home = HOME / f"protocol{PROTOCOL}"
+    make(home, again=options.again, add=options.add)
 
 
 if __name__ == "__main__":
