@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from rhokit import (
     DMKDE,
     FourierFeatures,
+    GridFeatures,
     LandmarkFeatures,
     MeanEmbeddingKDE,
     OneHotFeatures,
@@ -112,11 +113,8 @@ class TestDefinition:
 
     def test_a_grid_is_zero_outside_its_box(self, rows):
         model = DMKDE(gamma=0.7).fit(rows)
-        assert isinstance(model.feature_map_, QuadratureFeatures)
-        period = (
-            2 * np.pi / np.diff(np.unique(model.feature_map_.frequencies_[0])).min()
-        )
-        images = rows[:5] + np.array([period, 0.0])
+        assert isinstance(model.feature_map_, GridFeatures)
+        images = rows[:5] + np.array([model.feature_map_.period_[0], 0.0])
         assert_array_equal(model.score_samples(images), -np.inf)
         assert_array_equal(model.density(images), 0.0)
 

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 from rhokit import (
     DMKDE,
     FourierFeatures,
+    GridFeatures,
     LandmarkFeatures,
     MeanEmbeddingKDE,
     QuadratureFeatures,
@@ -164,7 +165,7 @@ def test_forgetting_more_than_was_seen_is_refused():
 
 
 def test_a_stream_that_leaves_the_grid_is_refused():
-    model = DMKDE(gamma=1.0).fit(rows_of(0, 50))
+    model = DMKDE(gamma=1.0, feature_map="quadrature").fit(rows_of(0, 50))
     with pytest.raises(ValueError, match=r"outside the box.*column 0 is"):
         model.partial_fit([[50.0, 0.0]])
     assert model.state_.weight[0] == 50
@@ -180,7 +181,8 @@ def test_rows_outside_given_bounds_are_refused_from_the_start():
     assert model.state_.weight[0] == inside.sum()
 
 
-def test_a_stream_does_not_start_with_a_grid():
-    assert isinstance(
-        DMKDE(gamma=1.0).partial_fit(rows_of(0, 50)).feature_map_, LandmarkFeatures
-    )
+def test_a_stream_starts_with_a_grid_only_if_that_may_grow():
+    rows = rows_of(0, 50)
+    for rank, kind in ((None, GridFeatures), (5, LandmarkFeatures)):
+        model = DMKDE(gamma=1.0, rank=rank).partial_fit(rows)
+        assert isinstance(model.feature_map_, kind)

@@ -493,8 +493,11 @@ class TestSample:
         assert spy.asked == 64 + 100  # and each of them once for the fit
 
     def test_follows_the_random_state(self):
+        options = SMALL | {"feature_map": "landmarks"}
         models = [
-            fit(DMKDE(**(SMALL | {"random_state": seed})), array(ROWS), sample_rows=60)
+            fit(
+                DMKDE(**(options | {"random_state": seed})), array(ROWS), sample_rows=60
+            )
             for seed in (0, 0, 1)
         ]
         prints = [model.fingerprint() for model in models]
@@ -849,7 +852,7 @@ class TestMoreAnswers:
         model = fitted("density")
         expected = model.score_samples(ROWS)
         answer = score_samples(model, array(ROWS))
-        model.partial_fit(ROWS[:50] + 3)
+        model.partial_fit(ROWS[:50])
         assert_same_answers(answer.compute(), expected)
 
     def test_wrong_columns_are_refused(self):

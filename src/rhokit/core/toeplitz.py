@@ -46,11 +46,10 @@ class ToeplitzDensityMatrix(Sums):
     >>> import numpy as np
     >>> angles = np.array([[0.1], [0.2], [3.0]])
     >>> spectrum = np.exp(-np.arange(20.0) ** 2 / 20)
-    >>> rho = ToeplitzDensityMatrix.from_angles(angles, spectrum / 7.9267)
-    >>> rho.born(angles).round(4)
-    array([[0.6508],
-           [0.6508],
-           [0.3333]])
+    >>> spectrum /= 2 * spectrum.sum() - 1  # a kernel that is one at zero
+    >>> rho = ToeplitzDensityMatrix.from_angles(angles, spectrum)
+    >>> rho.born(angles).round(3)[:, 0]
+    array([0.65 , 0.65 , 0.333])
     """
 
     def __post_init__(self) -> None:

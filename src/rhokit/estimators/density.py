@@ -45,13 +45,16 @@ class DensityEstimator(DensityMixin, StateEstimator):
     def score(self, X, y=None, sample_weight=None):
         """Mean log-density of the rows.
 
+        Rows below :attr:`floor_` count as that: how far below they are, the model
+        cannot tell.
+
         Parameters
         ----------
         X : array-like of shape (n, d)
         y : ignored
         sample_weight : array-like of shape (n,), optional
         """
-        logs = self.score_samples(X)
+        logs = np.maximum(self.score_samples(X), self.floor_)
         return float(np.average(logs, weights=check_weights(sample_weight, len(logs))))
 
     def density(self, X):
@@ -279,7 +282,7 @@ class DMKDE(GridAnswers, MatrixState, DensityEstimator):
     >>> X = np.concatenate([rng.normal(0, 1, 300), rng.normal(5, 1, 700)])[:, None]
     >>> model = DMKDE(gamma=4.0).fit(X)
     >>> model.feature_map_
-    QuadratureFeatures(gamma=4.0)
+    GridFeatures(gamma=4.0)
     >>> model.density([[0.0], [2.5], [5.0]]).round(3)
     array([0.106, 0.019, 0.278])
     >>> half = DMKDE(gamma=4.0).prepare(X)

@@ -43,7 +43,7 @@ class GridAnswers(GridState):
         >>> X = np.random.default_rng(0).normal(size=(2000, 1))
         >>> model = DMKDE(random_state=0).fit(X)
         >>> model.cdf([[-1.96], [0.0], [1.96]]).round(2)
-        array([0.02, 0.51, 0.98])
+        array([0.03, 0.51, 0.98])
         """
         density = self._density("cdf")
         rows = self._scaled(X).astype(float)
@@ -214,11 +214,13 @@ class GridAnswers(GridState):
         super()._plan(rows, weights, target, bounded=bounded)
         automatic = isinstance(self.feature_map, str) and self.feature_map == "auto"
         expected = automatic and self._takes_grids() and rows.shape[1] <= 2
-        if expected and not self._has_grid():
+        if not expected or self._has_grid():
+            return
+        if self.feature_map_.n_columns_ >= self.n_components:  # else they are all rows
             warnings.warn(
-                "some rows lie so far from the others that a grid fine enough for "
-                f"gamma={self.gamma_:.4g} would be too large: landmarks are taken, "
-                "which are less exact. Leave those rows out, or give a smaller gamma",
+                f"the rows span too many widths of a kernel with gamma={self.gamma_:.4g} "
+                "for a grid: landmarks are taken, which are less exact. Leave out rows "
+                "far away from all others, or give a smaller gamma",
                 UserWarning,
                 stacklevel=level_of_the_user(),
             )

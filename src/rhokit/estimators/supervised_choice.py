@@ -394,8 +394,10 @@ class SupervisedChoice:
 
     def _resolves(self, kind, scaled, gamma):
         """Whether the map follows the kernel itself, for which γ was chosen."""
+        if self._is_exact(kind) or not self.grids:
+            return self._is_exact(kind)
         chooser = self._chooser(kind, scaled, np.ones(len(scaled), bool))
-        return self._is_exact(kind) or is_grid(chooser.kind(gamma))
+        return is_grid(chooser.kind(gamma))
 
     def _spares_witnesses(self, kind):
         """Whether the final map must be made without the witnesses."""

@@ -50,7 +50,7 @@ def sheather_jones(values: NDArray[Any], mass: NDArray[np.float64]) -> float:
     >>> import numpy as np
     >>> values = np.random.default_rng(0).normal(size=1000)
     >>> round(sheather_jones(values, np.ones(1000)), 3)
-    0.234
+    0.263
     """
     n, width = float(mass.sum()), float(np.ptp(values))
     if not (n > 1 and width > 0):

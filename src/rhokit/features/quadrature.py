@@ -57,7 +57,7 @@ class QuadratureFeatures(BoxFeatures, CosineFeatures):
     >>> quadrature = QuadratureFeatures(gamma=1.0).fit(rows)
     >>> phi = quadrature.transform(rows)
     >>> phi.shape
-    (3, 23)
+    (3, 25)
     >>> error = (phi @ phi.T) ** 2 - np.exp(-((rows - rows.T) ** 2))
     >>> bool(np.abs(error).max() < 1e-8)
     True
