@@ -218,7 +218,7 @@ class GridAnswers(GridState):
             return
         if self.feature_map_.n_columns_ >= self.n_components:  # else they are all rows
             warnings.warn(
-                f"the rows span too many widths of a kernel with gamma={self.gamma_:.4g} "
+                f"the rows span too many widths of a kernel of gamma={self.gamma_:.4g} "
                 "for a grid: landmarks are taken, which are less exact. Leave out rows "
                 "far away from all others, or give a smaller gamma",
                 UserWarning,
