@@ -114,7 +114,7 @@ class Series:
     ) -> None:
         self._least = least
         sizes = np.abs(coefficients).max(axis=0, initial=0)
-        self._transform = transform_for(sizes, tol)
+        self._transform = transform_for(sizes, tol, len(coefficients))
         self._prepared = self._transform.prepare(coefficients)
 
     def values(self, angles: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -128,13 +128,16 @@ class Series:
         return values
 
 
-def transform_for(sizes: NDArray[Any], tol: float) -> _Transform:
-    """The fastest transform for series whose coefficients are at most ``sizes``."""
+def transform_for(sizes: NDArray[Any], tol: float, n_series: int = 1) -> _Transform:
+    """The fastest transform for series whose coefficients are at most ``sizes``.
+
+    Of so many series at once tables of values will be made.
+    """
     if not np.isfinite(sizes).all() or not tol > 0:
         raise ValueError("coefficients must be finite, and tol above zero")
     if sizes.ndim == 1:
         taylor = _Taylor(sizes, tol)
-        if taylor.n_numbers <= _MOST_TABLE or finufft() is None:
+        if n_series * taylor.n_numbers <= _MOST_TABLE or finufft() is None:
             return taylor
     return _Products(sizes.shape) if finufft() is None else _Nufft(sizes.shape, tol)
 

@@ -20,6 +20,7 @@ _SPECTRUM_SHARE = 1e-3
 _LEAST_TOL = 1e-200
 # Boxes are no wider than numbers go.
 _WIDEST = 1e300
+_FARTHEST = 1e154
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +79,7 @@ class FrequencyGrid:
     @staticmethod
     def cut_for(gamma: float, reach: float, d: int) -> float:
         """Length beyond which frequencies carry less than the kernel at its reach."""
-        kernel_tol = math.exp(max(-gamma * reach**2, math.log(_LEAST_TOL)))
+        kernel_tol = math.exp(max(_log_kernel(gamma, reach), math.log(_LEAST_TOL)))
         return math.sqrt(gamma * float(chi2.isf(kernel_tol / 16, d)))
 
     @property
@@ -89,7 +90,7 @@ class FrequencyGrid:
     @property
     def log_tol(self) -> float:
         """Logarithm of the kernel's error, as a share of its peak."""
-        return -self.gamma * self.reach**2
+        return _log_kernel(self.gamma, self.reach)
 
     @property
     def spacing(self) -> NDArray[np.float64]:
@@ -144,6 +145,11 @@ class FrequencyGrid:
 
     def _axes(self) -> list[NDArray[np.int64]]:
         return [np.arange(-end, end + 1) for end in self.ends.astype(np.int64)]
+
+
+def _log_kernel(gamma: float, distance: float) -> float:
+    """Logarithm of the kernel at a distance."""
+    return -gamma * min(distance, _FARTHEST) ** 2
 
 
 def _distance(gamma: float, tol: float) -> float:
@@ -230,7 +236,8 @@ class BoxFeatures(GaussianFeatures):
 
     def _restore_box(self) -> None:
         eps = float(np.finfo(self.dtype_).eps)
-        self.log_floor_ = max(-self.gamma * self.reach_**2, math.log(4 * eps))
+        log_tol = _log_kernel(self.gamma, self.reach_)
+        self.log_floor_ = max(log_tol, math.log(4 * eps))
 
     def _all_inside(self, rows: NDArray[Any], margin: float) -> bool:
         """Whether no row is outside: two passes over memory instead of many."""

@@ -150,7 +150,7 @@ class GridFeatures(BoxFeatures):
         self._restore_box()
         self._large: dict[str, Any] = {}
         self.n_columns_ = len(self.period_)
-        self.middle_ = (self.low_ + self.high_) / 2
+        self.middle_ = self.low_ / 2 + self.high_ / 2
         self.series_tol_ = max(_LEAST_SERIES_TOL, _SERIES_SHARE * self.tol)
 
     @property
@@ -234,10 +234,12 @@ class GridFeatures(BoxFeatures):
                 f"too many to be computed one by one (more than {_MOST_STATES:,}): "
                 "estimators sum and measure them without"
             )
-        ends = np.stack([self.low_, self.high_]).astype(self.dtype_)
         box = np.stack([self.low_, self.high_])
         dense = QuadratureFeatures(gamma=self.gamma, tol=self.tol, bounds=box)
-        return dense.fit(ends)
+        dense.dtype_, dense.n_features_in_ = self.dtype_, self.n_features_in_
+        dense.low_, dense.high_ = self.low_, self.high_
+        dense.set_waves(self.grid_)
+        return dense
 
     def rows_per_block(
         self, n_rows: int, n_outcomes: int, batch_size: int | None, stretch: int

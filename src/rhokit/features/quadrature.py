@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rhokit.features.base import Columns
-from rhokit.features.box import BoxFeatures
+from rhokit.features.box import BoxFeatures, FrequencyGrid
 from rhokit.features.cosine import CosineFeatures
 from rhokit.validation import Interval
 
@@ -92,6 +92,10 @@ class QuadratureFeatures(BoxFeatures, CosineFeatures):
                 f"over a box of {self.high_ - self.low_}, more than max_components="
                 f"{self.max_components:,}: take LandmarkFeatures, or a larger tol"
             )
+        self.set_waves(grid)
+
+    def set_waves(self, grid: FrequencyGrid) -> None:
+        """Take the frequencies of a grid over the map's box."""
         self.reach_ = grid.reach
         half = grid.half_points()  # (H, d)
         power = 2 * np.exp(-(half**2).sum(axis=1) / (2 * self.gamma))
@@ -99,9 +103,7 @@ class QuadratureFeatures(BoxFeatures, CosineFeatures):
         constant = np.sqrt([1 / (1 + power.sum())])
         # Frequency zero, then the cosines and the sines of one half of the others;
         # each of these stands for its mirror image too.
-        self.frequencies_ = np.concatenate(
-            [np.zeros((1, rows.shape[1])), half, half]
-        ).T.copy()
+        self.frequencies_ = np.concatenate([np.zeros((1, grid.d)), half, half]).T.copy()
         phases = np.repeat([0.0, -np.pi / 2], [1 + len(half), len(half)])
         amplitudes = np.concatenate([constant, amplitude, amplitude])
         self._set_cosines(phases, amplitudes)
@@ -112,7 +114,7 @@ class QuadratureFeatures(BoxFeatures, CosineFeatures):
         # Rows far from zero keep their digits when the middle of the box is taken out
         # of them, and put back into the phases.
         assert self.phases_ is not None
-        self._middle = ((self.low_ + self.high_) / 2).astype(self.dtype_)
+        self._middle = (self.low_ / 2 + self.high_ / 2).astype(self.dtype_)
         turns = self._middle @ self.frequencies_ / (2 * math.pi)
         self._phase_turns = (
             self.phases_ / (2 * math.pi) + turns - np.rint(turns)

@@ -90,11 +90,13 @@ def _check_grid(parameters: Values, fitted: Values, reader: Reader) -> None:
         ratio = FrequencyGrid.cut_for(
             parameters["gamma"], fitted["reach_"], len(period)
         ) / float(fitted["cut_"])
-    require(0.5 < ratio < 2, "cut_ and reach_ do not go with gamma")
+    require(0.99 < ratio < 1.01, "cut_ and reach_ do not go with gamma")
     require(room.all(), "period_ must be longer than the box and its reach")
     require(fits.all(), "shape_ does not go with cut_ and period_")
     odd = (fitted["shape_"][:-1] % 2 == 1).all()
     require(odd, "shape_ must be odd but for the last column")
+    few = math.prod(fitted["shape_"].tolist()) <= parameters["max_modes"]
+    require(few, "shape_ has more than max_modes modes")
 
 
 def _check_landmarks(parameters: Values, fitted: Values, reader: Reader) -> None:
@@ -243,6 +245,10 @@ def _check_state(kinds: tuple[type, ...], fitted: Values) -> None:
         shape = tuple(feature_map.parts["fitted"].parts["shape_"].tolist())
         same = state.parts["total"].shape[1:] == shape
         require(same, f"state_ must have coefficients of shape {shape}")
+        weight, total = state.parts["weight"], state.parts["total"]
+        largest = np.abs(total).reshape(len(total), -1).max(axis=1)
+        fits = (largest <= 2 * weight)[weight > 0].all()
+        require(fits, "state_ has coefficients that are too large for its weight")
         return
     numbers = state.parts["factor" if "factor" in state.parts else "total"]
     numbers = (
