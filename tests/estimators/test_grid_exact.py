@@ -171,13 +171,17 @@ class TestHeavyTails:
     def test_exact_or_landmarks(self, factor, d):
         X = np.random.default_rng(0).standard_cauchy((300, d))
         model = DMKDE(gamma=gamma_of(X, factor), random_state=0)
-        if d == 2 and factor >= 100:
-            with pytest.warns(UserWarning, match=r"landmarks are taken"):
-                model.fit(X)
-            assert isinstance(model.feature_map_, LandmarkFeatures)
-        else:
-            assert isinstance(model.fit(X).feature_map_, GridFeatures)
+        kind = LandmarkFeatures if d == 2 and factor >= 100 else GridFeatures
+        assert isinstance(model.fit(X).feature_map_, kind)
         assert_near_exact(model, X)  # no more rows than landmarks
+
+    def test_landmarks_that_are_not_all_rows_are_told_of(self):
+        X = np.random.default_rng(0).standard_cauchy((300, 2))
+        model = DMKDE(gamma=gamma_of(X, 1e4), n_components=100, random_state=0)
+        with pytest.warns(UserWarning, match=r"landmarks are taken") as caught:
+            model.fit(X)
+        assert caught[0].filename == __file__
+        assert isinstance(model.feature_map_, LandmarkFeatures)
 
     @pytest.mark.parametrize("d", [1, 2])
     @pytest.mark.parametrize("factor", FACTORS)

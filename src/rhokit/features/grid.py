@@ -203,7 +203,9 @@ class GridFeatures(BoxFeatures):
     ) -> Columns:
         """Angles of checked rows (n, d); infinite for rows outside the box."""
         # Column by column, as the transforms read them.
-        angles = np.empty(rows.shape, order="F")
+        if out is None:
+            out = np.empty(rows.shape)
+        angles = out.reshape(rows.shape[::-1]).T
         for column, row, middle, period in zip(
             angles.T, rows.T, self.middle_, self.period_, strict=True
         ):
@@ -212,10 +214,12 @@ class GridFeatures(BoxFeatures):
                 column *= _TURN / period
         # Half a period less the part of it that keeps images apart.
         ends = (math.pi * (self.high_ - self.low_ + 2 * self.reach_)) / self.period_
-        sizes = np.abs(angles)
-        if (column_ends(sizes, np.max) > ends).any():
-            outside = ~self._inside(rows, self.reach_) | (sizes > math.pi).any(axis=1)
-            angles[outside] = np.inf
+        if not len(rows):
+            return angles, None
+        reached = np.maximum(-column_ends(angles, np.min), column_ends(angles, np.max))
+        if (reached > ends).any():
+            turned = (np.abs(angles) > math.pi).any(axis=1)
+            angles[~self._inside(rows, self.reach_) | turned] = np.inf
         return angles, None
 
     def states(self, rows: NDArray[Any]) -> NDArray[Any]:
