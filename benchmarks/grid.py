@@ -228,29 +228,38 @@ def against_trees(threads, n=1_000_000, n_queries=100_000, n_timed=200, seed=0):
     rows, queries = rng.normal(size=(n, 1)), rng.normal(size=(n_queries, 1))
     gamma = gamma_by_rule("scott", rows)
     tree = KernelDensity(bandwidth=1 / math.sqrt(2 * gamma), rtol=1e-2)
+    fitted = DMKDE(gamma=gamma).fit(rows)
     times = interleaved(
         {
-            "rhokit": lambda: DMKDE(gamma=gamma).fit(rows).density(queries),
+            "all": lambda: DMKDE(gamma=gamma).fit(rows).density(queries),
+            "drawn": lambda: DMKDE(gamma=gamma).fit(rows).grid(1024),
+            "grid": lambda: fitted.grid(1024),
             "fit": lambda: tree.fit(rows),
             "few": lambda: tree.score_samples(queries[:n_timed]),
         },
         1,
     )
-    for count in (1024, n_queries):
-        ratio, _ = compare(
-            lambda ours, fit, few, count=count: (fit + few * count / n_timed) / ours,
-            *(times[name] for name in ("rhokit", "fit", "few")),
-        )
-        yield Result(
-            f"1-D, {n:,} rows, fit and {count:,} queries "
-            f"(scikit-learn's from {n_timed})",
-            "scikit-learn KernelDensity(rtol=1e-2) / time for all queries",
-            ratio,
-            Goal(at_least=1_000) if count == n_queries else None,
+
+    def result(what, ours, count, with_fit, goal):
+        def formula(own, fit, few):
+            return (with_fit * fit + few * count / n_timed) / own
+
+        value, _ = compare(formula, *(times[name] for name in (ours, "fit", "few")))
+        details = {name: each.median for name, each in times.items()}
+        return Result(
+            f"1-D, {n:,} rows, {what}",
+            "scikit-learn's KernelDensity(rtol=1e-2) / time",
+            value,
+            goal,
             threads,
             seed=seed,
-            details=times["rhokit"].details("rhokit") | times["few"].details("few"),
+            details={"seconds": details, "timed_queries": n_timed},
         )
+
+    goal = Goal(at_least=1_000)
+    yield result(f"fit and {n_queries:,} queries", "all", n_queries, True, goal)
+    yield result("a grid of 1,024 points, once fitted", "grid", 1024, False, goal)
+    yield result("fit and a grid of 1,024 points", "drawn", 1024, True, None)
 
 
 # ---- bandwidths ----------------------------------------------------------------------
