@@ -250,16 +250,23 @@ class TestWidening:
         assert "column 0" not in text
         assert 'GridFeatures(bounds=..., outside="refuse")' in text
 
-    def test_the_warning_names_columns_and_units(self):
+    def test_the_warning_names_columns_in_their_units(self):
         frame = pd.DataFrame(ROWS[:, :2], columns=["height", "age"])
         model = DMKDE(**PLAN, scale="std").fit(frame)
-        with pytest.warns(UserWarning, match=r"column 'age' from \[.*scaled units"):
+        low, high = frame["age"].min(), frame["age"].max()
+        before = rf"column 'age' from \[{low:.4g}, {high:.4g}\] to \[(?!.*scaled)"
+        with pytest.warns(UserWarning, match=before):
             model.partial_fit(frame.add([0, 60]))
         both = np.concatenate([frame, frame.add([0, 60])])
         scaled = model.scaling_.apply(both)
         logs = exact_log_kde(scaled, scaled, model.gamma_) + model.scaling_.log_volume
         found = model.density(pd.DataFrame(both, columns=frame.columns))
         assert_allclose(found, np.exp(logs), rtol=0, atol=1e-7 * np.exp(logs.max()))
+
+    def test_the_warning_says_that_columns_are_mixed(self):
+        model = DMKDE(**PLAN, scale="whiten").fit(ROWS[:, :2])
+        with pytest.warns(UserWarning, match=r"in scaled units"):
+            model.partial_fit([[99.0, 99.0]])
 
     def test_rows_of_no_weight_widen_nothing(self):
         model = DMKDE(**PLAN).fit(ROWS[:, :1])

@@ -48,14 +48,17 @@ class GridState(StateEstimator):
         self._move_to(wider)
 
     def _warn_of(self, old, new, n_outside, n_rows):
-        before, after = [(m.low_, m.high_) for m in (old, new)]
+        before, after = ((m.low_, m.high_) for m in (old, new))
+        units = " (in scaled units)"
+        if self.scaling_.matrix.ndim == 1:
+            before, after = self.scaling_.invert(before), self.scaling_.invert(after)
+            units = ""
         names = getattr(self, "feature_names_in_", range(self.n_features_in_))
         changes = [
             f"column {name!r} from [{a:.4g}, {b:.4g}] to [{c:.4g}, {d:.4g}]"
             for name, a, b, c, d in zip(names, *before, *after, strict=True)
             if (a, b) != (c, d)
         ]
-        units = "" if self.scaling_.is_identity else " (in scaled units)"
         warnings.warn(
             f"{n_outside} of {n_rows} rows lie outside the box of this "
             f"{type(self).__name__}'s grid, which was widened for "
