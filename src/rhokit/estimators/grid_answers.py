@@ -30,7 +30,10 @@ class GridAnswers(GridState):
     # ---- probabilities -----------------------------------------------------------
 
     def cdf(self, X):
-        """Probability of values at or below each row, in all columns, shape (n,).
+        r"""Probability of values at or below each row, in all columns, shape (n,).
+
+        .. math:: F(x) = \int_{-\infty}^{x} \hat f = \sum_l c_l
+                  \int_{-\pi}^{\theta(x)} e^{-il\theta}\, d\theta
 
         Parameters
         ----------
@@ -59,6 +62,14 @@ class GridAnswers(GridState):
         Returns
         -------
         values : float or array, of the shape of ``q``
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rhokit import DMKDE
+        >>> X = np.random.default_rng(0).normal(size=(2000, 1))
+        >>> DMKDE(random_state=0).fit(X).quantile([0.025, 0.5, 0.975]).round() + 0
+        array([-2.,  0.,  2.])
         """
         self._require_columns("quantile", 1)
         shares = np.asarray(q, dtype=float)
@@ -82,6 +93,15 @@ class GridAnswers(GridState):
         Returns
         -------
         probability : float, or array of shape (n,)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rhokit import DMKDE
+        >>> X = np.random.default_rng(0).normal(size=(2000, 2))
+        >>> model = DMKDE(random_state=0).fit(X)
+        >>> round(model.box_probability([0, 0], [np.inf, np.inf]), 2)
+        0.24
         """
         density = self._density("box_probability")
         corners = [np.asarray(each, dtype=float) for each in (low, high)]
@@ -105,6 +125,14 @@ class GridAnswers(GridState):
         Returns
         -------
         model : DMKDE
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rhokit import DMKDE
+        >>> X = np.random.default_rng(0).normal([0, 5], size=(2000, 2))
+        >>> DMKDE(random_state=0).fit(X).marginal(1).mean().round(1)
+        array([5.])
         """
         kept = sorted(self._places("columns", columns))
         part = self._density("marginal").marginal(kept)
@@ -124,6 +152,15 @@ class GridAnswers(GridState):
         Returns
         -------
         model : DMKDE
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rhokit import DMKDE
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 2000))
+        >>> model = DMKDE(random_state=0).fit(np.column_stack([x, 3 * x + noise]))
+        >>> model.conditional({0: 1.0}).mean().round()
+        array([3.])
         """
         axes = self._places("given", list(given))
         density = self._density("conditional")
@@ -182,9 +219,18 @@ class GridAnswers(GridState):
         return scaled - self.scaling_.log_volume
 
     def log_density_gradient(self, X):
-        """Gradient of the log-density at each row, shape (n, d).
+        r"""Gradient :math:`\nabla\log\hat f` at each row, shape (n, d).
 
         NaN where the density is zero or below the model's error.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rhokit import DMKDE
+        >>> X = np.random.default_rng(0).normal(size=(2000, 1))
+        >>> model = DMKDE(gamma="scott").fit(X)
+        >>> model.log_density_gradient([[-1.0], [1.0]]).round()[:, 0]
+        array([ 1., -1.])
         """
         density = self._density("log_density_gradient", by_columns=False)
         rows = self._scaled(X)
@@ -203,6 +249,15 @@ class GridAnswers(GridState):
         ----------
         least : float, default=1e-3
             Leave out those below this share of the highest.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rhokit import DMKDE
+        >>> rows = np.random.default_rng(0).normal([0, 6], size=(1000, 2))
+        >>> model = DMKDE(gamma="scott").fit(rows.reshape(-1, 1))
+        >>> np.sort(model.modes()[:, 0]).round() + 0
+        array([0., 6.])
         """
         check_share("least", least)
         modes = self._density("modes", by_columns=False).modes(least)
