@@ -202,7 +202,7 @@ class TestOptions:
     @pytest.mark.parametrize("d", [1, 2, 3])
     def test_single_precision(self, d):
         X = rows_of("normal", 200, d).astype("float32")
-        model = DMKDE(gamma=gamma_of(X, 5.0)).fit(X)
+        model = DMKDE(gamma=gamma_of(X, 5.0), feature_map="grid").fit(X)
         assert model.feature_map_.dtype_ == np.float32
         queries = queries_for(X, model.gamma_).astype("float32")
         assert_near_exact(model, X, tol=1e-7, queries=queries.astype(float))

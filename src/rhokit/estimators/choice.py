@@ -31,8 +31,10 @@ _LOO_ROWS = 6000
 _LOO_MOST_STEPS = 12
 # The same on a grid, where they cost little.
 _GRID_LOO_ROWS = 2**17
-# "auto" takes grids of at most so many modes, for one, two and three columns.
-_MOST_MODES = (2**22, 2**22, 2**20)
+# "auto" takes grids of at most so many modes, for one, two and three columns; of a
+# stream, whose every batch costs an FFT, a part of it.
+_MOST_MODES = (2**22, 2**22, 2**16)
+_STREAM_PART = 16
 # How much wider than the first rows of a stream its box is, to either side.
 _STREAM_MARGIN = 0.5
 # The same least density for all γ, as a share of what the first map can see.
@@ -109,7 +111,8 @@ class MapChooser:
         if self.grids:
             # What tells outcomes apart far from all rows is below a grid's error:
             # for a narrow kernel, landmarks do better.
-            fits = grid.n_modes <= _MOST_MODES[d - 1]
+            most = _MOST_MODES[d - 1] // (1 if self.bounded else _STREAM_PART)
+            fits = grid.n_modes <= most
             if self.for_outcomes:
                 fits = fits and grid.n_points <= self.n_components
             return "grid" if fits else "landmarks"
