@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping
 from copy import copy
-from functools import wraps
+from functools import partial, wraps
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,9 @@ __all__ = [
     "check_values",
     "check_weights",
     "generator",
+    "is_missing",
     "level_of_the_user",
+    "refuse_non_finite",
 ]
 
 _HOME = str(Path(__file__).parent)
@@ -79,6 +81,7 @@ def check_rows(
     reset: bool,
     dtype: Any = None,
     numeric: bool = True,
+    may_miss: bool = False,
 ) -> NDArray[Any]:
     """Rows as a C-ordered array (n, d); errors name the column.
 
@@ -93,6 +96,8 @@ def check_rows(
         None keeps float32 and makes float64 of everything else.
     numeric : bool
         False lets any values pass: categories.
+    may_miss : bool
+        Whether NaN may pass, for a value that is missing.
     """
     wanted = dtype if dtype is not None else [np.float64, np.float32]
     options: dict[str, Any] = {"reset": reset, "order": "C", "ensure_all_finite": False}
@@ -114,7 +119,8 @@ def check_rows(
             f"{type(estimator).__name__} needs numbers, but column {column[0]!r} of X "
             f"holds {column[1]!r}: {error}"
         ) from error
-    _refuse_non_finite(estimator, rows)
+    owner = type(estimator).__name__
+    refuse_non_finite(rows, owner, partial(_column_name, estimator), may_miss)
     return rows
 
 
@@ -168,20 +174,25 @@ def generator(random_state: Any) -> np.random.Generator:
     return np.random.default_rng(random_state)
 
 
-def _refuse_non_finite(estimator: Any, rows: NDArray[Any]) -> None:
+def refuse_non_finite(
+    rows: NDArray[Any],
+    owner: str,
+    name_of: Callable[[int], str | int],
+    may_miss: bool = False,
+) -> None:
+    """Refuse infinity, and NaN unless values may be missing, by row and column."""
     # The sum of all is finite iff all are, but for overflow: a cheap first look.
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(rows.sum()):
             return
-    bad = ~np.isfinite(rows)
+    bad = np.isinf(rows) if may_miss else ~np.isfinite(rows)
     if not bad.any():
         return
     row, column = (int(index[0]) for index in np.nonzero(bad))
-    name = _column_name(estimator, column)
     kind = "NaN" if np.isnan(rows[row, column]) else "infinity"
     raise ValueError(
-        f"Input X contains {kind} in column {name!r} (first in row {row}); "
-        f"{type(estimator).__name__} needs finite numbers: drop or fill such rows"
+        f"Input X contains {kind} in column {name_of(column)!r} (first in row {row}); "
+        f"{owner} needs finite numbers: drop or fill such rows"
     )
 
 
@@ -191,6 +202,16 @@ def _column_name(estimator: Any, column: int) -> str | int:
     if names is None:  # of rows that come without them
         names = getattr(estimator, "_column_names", None)
     return column if names is None else str(names[column])
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value marks a gap: None, NaN, NaT, pandas.NA."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)  # NaN and NaT
+    except TypeError:  # pandas.NA has no truth
+        return True
 
 
 def level_of_the_user() -> int:

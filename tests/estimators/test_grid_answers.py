@@ -14,7 +14,6 @@ ROW = [[0.1, 0.2]]
 BY_COLUMNS = {
     "cdf": lambda model: model.cdf(ROW),
     "box_probability": lambda model: model.box_probability([-1, -1], [1, 1]),
-    "marginal": lambda model: model.marginal(0),
     "conditional": lambda model: model.conditional({0: 0.1}),
     "moment": lambda model: model.moment(1),
 }

@@ -7,7 +7,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,29 +15,24 @@ from rhokit.estimators.cache import Cache
 from rhokit.estimators.choice import (
     GAMMA_RULES,
     MapChooser,
-    check_map,
     choose_gamma,
     map_gamma,
 )
 from rhokit.estimators.memory import memory_of
+from rhokit.estimators.rows import RowChecks
 from rhokit.estimators.scaling import RULES as SCALE_RULES
 from rhokit.estimators.scaling import Scaling
 from rhokit.fast import map_blocks
-from rhokit.features import FeatureMap
 from rhokit.validation import (
     Interval,
     StrOptions,
     all_or_nothing,
-    check_float_dtype,
-    check_parameters,
-    check_rows,
     check_share,
-    check_weights,
     generator,
 )
 
 
-class StateEstimator(BaseEstimator, ABC):
+class StateEstimator(RowChecks, ABC):
     """Common part of all one-pass estimators.
 
     A subclass says how columns become a state (``_sum``), how the state is measured
@@ -258,34 +252,22 @@ class StateEstimator(BaseEstimator, ABC):
         else:
             self._start(X, y, sample_weight, bounded=False, add=True)
 
-    def _check(self, X, y, sample_weight, *, reset):
-        """Parameters, rows, weights and targets, checked."""
-        check_parameters(self, self._parameter_table)
-        check_map(self.feature_map, self._takes_grids())
-        rows = check_rows(
-            self, X, reset=reset, dtype=self._row_dtype(), numeric=self._numeric_rows()
-        )
-        weights = check_weights(sample_weight, len(rows))
-        return rows, weights, self._check_target(y, rows, weights, reset=reset)
-
-    def _row_dtype(self):
-        if hasattr(self, "feature_map_"):
-            return self.feature_map_.dtype_
-        return check_float_dtype(type(self).__name__, self.dtype)
-
-    def _numeric_rows(self):
-        return not isinstance(self.feature_map, FeatureMap) or (
-            self.feature_map.numeric_rows
-        )
-
     def _plan(self, rows, weights, target, *, bounded):
         """Choose scaling, γ and map, once."""
         seed = self._draw_seed()
-        self.scaling_ = Scaling.from_rows(self._scale_rule(), rows, weights)
+        self.scaling_ = Scaling.from_rows(
+            self._scale_rule(), rows, weights, is_number=self._is_number()
+        )
         scaled = self.scaling_.apply(rows) if self._numeric_rows() else rows
-        wanted, grids = self.feature_map, self._takes_grids()
         chooser = MapChooser(
-            wanted, scaled, weights, self.n_components, seed, bounded, grids=grids
+            self.feature_map,
+            scaled,
+            weights,
+            self.n_components,
+            seed,
+            bounded,
+            grids=self._takes_grids(),
+            schema=self.schema_,
         )
         rng = np.random.default_rng(seed)
         if self._is_gaussian():
@@ -325,29 +307,8 @@ class StateEstimator(BaseEstimator, ABC):
         """See to it that the map takes these rows."""
         self._refuse_outsiders(rows, weights)
 
-    def _refuse_outsiders(self, rows, weights):
-        if not self.feature_map_.has_outsiders:
-            return
-        seen = rows if weights is None else rows[weights > 0]
-        self.feature_map_.refuse_outsiders(self._apply_scaling(seen))
-
     def _plan_sampling(self, scaled, weights, rng):
         """Hook: keep what drawing rows will need."""
-
-    def _is_gaussian(self):
-        """Whether the map has a γ to choose."""
-        return isinstance(self.feature_map, str) or (
-            "gamma" in self.feature_map.get_params()
-        )
-
-    def _scale_rule(self):
-        automatic = isinstance(self.scale, str) and self.scale == "auto"
-        if self._numeric_rows():
-            rule = "std" if isinstance(self.gamma, str) else None
-            return rule if automatic else self.scale
-        if automatic or self.scale is None:
-            return None
-        raise ValueError("The 'scale' parameter must be None for categories.")
 
     def _for_blocks(
         self, rows, use, *, relative=False, row_scale=None, order=None, stretch=1
@@ -383,23 +344,6 @@ class StateEstimator(BaseEstimator, ABC):
         """The map of the rows that are asked for."""
         return self.feature_map_
 
-    def _apply_scaling(self, rows):
-        return self.scaling_.apply(rows) if self.feature_map_.numeric_rows else rows
-
-    def _scaled(self, X):
-        """Rows of a fitted model's columns, checked, in the map's units."""
-        return self._apply_scaling(self._checked(X))
-
-    def _checked(self, X):
-        feature_map = self.feature_map_
-        return check_rows(
-            self,
-            X,
-            reset=False,
-            dtype=feature_map.dtype_,
-            numeric=feature_map.numeric_rows,
-        )
-
     def _log_measured(self, rows):
         """Measured values of checked rows as logarithms, shape (n, K), float64."""
         measure = self._measurement()
@@ -412,7 +356,11 @@ class StateEstimator(BaseEstimator, ABC):
 
     def _log_norm(self):
         """What turns a measured logarithm into a log-density in the user's units."""
-        return self.scaling_.log_volume - self.feature_map_.log_mass(self._power)
+        if self.schema_ is None:
+            mass = self.feature_map_.log_mass(self._power)
+        else:
+            mass = self.schema_.log_mass(self.gamma_)
+        return self.scaling_.log_volume - mass
 
     # ---- bookkeeping -------------------------------------------------------------
 
@@ -474,6 +422,8 @@ class StateEstimator(BaseEstimator, ABC):
         self._require_prepared()
         scaling = (self.scaling_.centre.tolist(), self.scaling_.matrix.tolist())
         text = f"{self.feature_map_.fingerprint()} {scaling} {self._drawn()}"
+        if self.schema_ is not None:
+            text += f" {self.schema_!r}"
         return hashlib.sha256(text.encode()).hexdigest()
 
     def _drawn(self):

@@ -19,3 +19,15 @@ class Cache:
             if known is None or known[0] != key:
                 known = self._values[purpose] = (key, compute())
             return known[1]
+
+    def get_among(
+        self, purpose: str, key: Any, compute: Callable[[], Any], most: int
+    ) -> Any:
+        """The same where several keys are asked for in turn, of which some are kept."""
+        with self._lock:
+            known = self.get(purpose, None, dict)
+            if key not in known:
+                if len(known) >= most:
+                    del known[next(iter(known))]
+                known[key] = compute()
+            return known[key]

@@ -64,6 +64,8 @@ class MapChooser:
         length one, which do so better.
     grids : bool
         Whether the states may be Fourier series over a grid.
+    schema : Schema, optional
+        Where some of the columns are states of categories.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class MapChooser:
         groups=None,
         for_outcomes=False,
         grids=False,
+        schema=None,
     ):
         self.wanted = wanted
         self.rows = rows
@@ -87,6 +90,7 @@ class MapChooser:
         self.groups = groups
         self.for_outcomes = for_outcomes
         self.grids = grids
+        self.schema = schema
         self._fitted = {}
 
     def __call__(self, gamma):
@@ -105,7 +109,7 @@ class MapChooser:
         if self.wanted != "auto":
             return self.wanted
         d = self.rows.shape[1]
-        if d > len(_MOST_MODES):
+        if d > len(_MOST_MODES) or self.schema is not None:
             return "landmarks"
         grid = FrequencyGrid.for_box(gamma, self._widths, GridFeatures().tol)
         if self.grids:
@@ -127,6 +131,17 @@ class MapChooser:
         with np.errstate(over="ignore"):
             widths = column_ends(seen, np.max) - column_ends(seen, np.min)
             return widths if self.bounded else (1 + 2 * _STREAM_MARGIN) * widths
+
+    @property
+    def has_only_categories(self):
+        """Whether no column is of numbers."""
+        return self.schema is not None and not self.schema.is_number.any()
+
+    def log_mass(self, feature_map, power):
+        """Logarithm of the integral of the kernel of a density, over all rows."""
+        if self.schema is not None:
+            return self.schema.log_mass(feature_map.gamma * power / 2)
+        return feature_map.log_mass(power)
 
     def _make(self, kind, gamma):
         common = {
@@ -196,12 +211,18 @@ def choose_gamma(gamma, chooser, power, rng):
         rows, mass = distinct_rows(chooser.rows, chooser.weights, _GRID_LOO_ROWS, rng)
     first = chooser(map_gamma(start, power))
     smallest = max(first.log_floor_ * power / 2, _LOG_TINY)
-    least = smallest + math.log(_LEAST_OVER_FLOOR) - first.log_mass(power)
+    least = smallest + math.log(_LEAST_OVER_FLOOR) - chooser.log_mass(first, power)
+
+    # Copies of numbers go together: otherwise repeated values, as integers have, would
+    # each find its twin at distance zero, and the best kernel would be infinitely
+    # narrow. Categories are there to be repeated.
+    out = np.minimum(mass, 1) if chooser.has_only_categories else mass
 
     @cache
     def likelihood(gamma):
         feature_map = chooser(map_gamma(gamma, power))
-        return _loo_likelihood(feature_map, rows, mass, power, least)
+        log_mass = chooser.log_mass(feature_map, power)
+        return _loo_likelihood(feature_map, rows, mass, out, power, least, log_mass)
 
     _, best = climb(likelihood, start, _LOO_MOST_STEPS)
     best *= 2 ** _top_of_parabola(*(likelihood(best * step) for step in (0.5, 1, 2)))
@@ -246,11 +267,9 @@ def _top_of_parabola(left, middle, right):
     return max(-0.5, min(0.5, offset)) if math.isfinite(offset) else 0.0
 
 
-def _loo_likelihood(feature_map, rows, mass, power, least):
-    """Mean log-density of rows, each with all copies of itself left out.
+def _loo_likelihood(feature_map, rows, mass, out, power, least, log_mass):
+    """Mean log-density of rows, each with a mass of ``out`` (n,) of it left out.
 
-    Copies go together: otherwise repeated values, as integers have, would each
-    find its twin at distance zero, and the best kernel would be infinitely narrow.
     Log-densities below ``least`` count as that.
     """
     rows = rows.astype(feature_map.dtype_, copy=False)
@@ -260,12 +279,12 @@ def _loo_likelihood(feature_map, rows, mass, power, least):
     else:
         probes = np.linspace(0, len(rows) - 1, min(len(rows), _LOO_PROBES)).astype(int)
         measured, lengths = _measured(feature_map.states(rows), probes, mass, power)
-    left = leave_one_out(measured, lengths**power, mass[probes], float(mass.sum()))
+    left = leave_one_out(measured, lengths**power, out[probes], float(mass.sum()))
     # What unrelated rows measure of each other is no density: counted as one, it would
     # ask for ever narrower kernels. Below twice of it all is noise.
     floor = math.exp(feature_map.log_floor_ * power / 2)
     seen = np.where(left > 2 * floor, left - floor, 0)
-    logs = safe_log(seen) - feature_map.log_mass(power)
+    logs = safe_log(seen) - log_mass
     return float(np.average(np.maximum(logs, least), weights=mass[probes]))
 
 

@@ -216,6 +216,10 @@ class DMKDClassifier(ClassEstimator):
     reject_label : default="unknown"
         Where labels are not strings, give one of their type, or get an array of
         objects.
+    missing : {"raise", "integrate"}, default="raise"
+        What to do with missing values. ``"integrate"`` answers from the columns that a
+        row has, the others integrated over in closed form (over landmarks, which
+        ``"auto"`` takes, and on grids); it learns from rows without gaps.
     batch_size : int, optional
         Rows per block; chosen for speed without it.
     dtype : {"float32", "float64"}, optional
@@ -267,6 +271,7 @@ class DMKDClassifier(ClassEstimator):
         reject=None,
         min_log_density=None,
         reject_label="unknown",
+        missing="raise",
         batch_size=None,
         dtype=None,
         random_state=None,
@@ -280,6 +285,7 @@ class DMKDClassifier(ClassEstimator):
         self.reject = reject
         self.min_log_density = min_log_density
         self.reject_label = reject_label
+        self.missing = missing
         self.batch_size = batch_size
         self.dtype = dtype
         self.random_state = random_state
@@ -287,7 +293,8 @@ class DMKDClassifier(ClassEstimator):
     def predict(self, X):
         """The likeliest label of each row, or ``reject_label``, shape (n,)."""
         self._require_rows()
-        logs = self._log_measured(self._checked(X))
+        rows = self._checked(X)
+        logs = self._log_measured(rows)
         chances = log_posterior(logs, self._log_priors(), LEAST_CHANCE)
         labels = self.classes_[chances.argmax(axis=1)]
         threshold = self.threshold_
@@ -295,6 +302,8 @@ class DMKDClassifier(ClassEstimator):
             return labels
         density = self._log_density(logs + self._log_priors())
         rejected = density < threshold - _DENSITY_SLACK
+        if self._lacks(rows):  # whose density is of fewer columns: not to be compared
+            rejected &= ~np.isnan(rows).any(axis=1)
         if isinstance(self.reject_label, str) != (self.classes_.dtype.kind in "US"):
             labels = labels.astype(object)
         return np.where(rejected, np.asarray(self.reject_label), labels)
@@ -306,8 +315,9 @@ class DMKDClassifier(ClassEstimator):
         Fourier features to the map's floor), so it tells rows that belong to no class.
         """
         self._require_rows()
-        logs = self._log_measured(self._checked(X))
-        return self._log_density(logs + self._log_priors())
+        rows = self._checked(X)
+        joint = self._log_measured(rows) + self._log_priors()
+        return logsumexp(joint, axis=1) + self._log_norm_of(rows)
 
     @property
     def threshold_(self):

@@ -10,7 +10,7 @@ from rhokit.core import leave_one_out
 from rhokit.estimators.base import StateEstimator
 from rhokit.estimators.grid_answers import GridAnswers
 from rhokit.estimators.matrix_state import MatrixState
-from rhokit.estimators.sampler import Proposal, draw_rows
+from rhokit.estimators.sampler import MixedProposal, Proposal, draw_rows
 from rhokit.fast import small_algebra
 from rhokit.validation import check_count, check_weights, generator
 
@@ -33,14 +33,15 @@ class DensityEstimator(DensityMixin, StateEstimator):
         Returns
         -------
         log_density : array of shape (n,), float64
-            ``-inf`` where the density is exactly zero.
+            ``-inf`` where the density is exactly zero. Of rows that lack values, that
+            of the columns they have (``missing="integrate"``).
         """
         self._require_rows()
         rows = self._checked(X)
         logs = self._log_measured(rows)[:, 0]
         if leave_one_out:
             logs = self._without_own(rows, logs)
-        return logs + self._log_norm()
+        return logs + self._log_norm_of(rows)
 
     def score(self, X, y=None, sample_weight=None):
         """Mean log-density of the rows.
@@ -84,6 +85,8 @@ class DensityEstimator(DensityMixin, StateEstimator):
         Returns
         -------
         X : array of shape (n_samples, d)
+            Where columns are categories, a dict of columns by name, as
+            ``pandas.DataFrame`` and ``polars.DataFrame`` take it.
         """
         self._require_rows()
         if self._samples_on_grid():
@@ -110,8 +113,12 @@ class DensityEstimator(DensityMixin, StateEstimator):
             safe = np.where(above, logs, floor + 1.0)
             return np.where(above, safe + np.log1p(-np.exp(floor - safe)), -np.inf)
 
-        scaled = draw_rows(log_density, self._proposal, n_samples, self.gamma_, rng)
-        return self.scaling_.invert(scaled)
+        proposal = self._proposal
+        if self.schema_ is not None:
+            proposal = MixedProposal(proposal, self.schema_)
+        scaled = draw_rows(log_density, proposal, n_samples, self.gamma_, rng)
+        rows = self.scaling_.invert(scaled)
+        return rows if self.schema_ is None else self.schema_.decode(rows)
 
     def grid(self, n=None):
         """Regular points and the density at them, for a plot of one or two columns.
@@ -146,6 +153,11 @@ class DensityEstimator(DensityMixin, StateEstimator):
             raise ValueError(
                 "grid: only densities of numbers can be drawn, not those of "
                 f"{type(self.feature_map_).__name__}"
+            )
+        if self.schema_ is not None:
+            raise ValueError(
+                "grid: only columns of numbers can be drawn, this model has "
+                f"categories in {self.schema_.names}: take marginal() of the others"
             )
         if d > 2:
             raise ValueError(
@@ -202,6 +214,10 @@ class DensityEstimator(DensityMixin, StateEstimator):
         """Whether rows are drawn from a Fourier series."""
         return False
 
+    def _log_norm_of(self, rows):
+        """What turns logarithms of rows into log-densities, for all or each of them."""
+        return self._log_norm()
+
     def _without_own(self, rows, logs):
         lengths = self.feature_map_.lengths(self._apply_scaling(rows))
         own = lengths.astype(np.float64) ** self._power
@@ -250,6 +266,10 @@ class DMKDE(GridAnswers, MatrixState, DensityEstimator):
         Scaling of the columns, part of the model. ``"auto"`` is ``"std"`` when
         ``gamma`` is a rule and None when it is a number. Densities are always returned
         in the user's units.
+    missing : {"raise", "integrate"}, default="raise"
+        What to do with missing values. ``"integrate"`` answers from the columns that a
+        row has, the others integrated over in closed form (over landmarks, which
+        ``"auto"`` takes, and on grids); it learns from rows without gaps.
     batch_size : int, optional
         Rows per block; chosen for speed without it.
     dtype : {"float32", "float64"}, optional
@@ -300,6 +320,7 @@ class DMKDE(GridAnswers, MatrixState, DensityEstimator):
         rank=None,
         feature_map="auto",
         scale="auto",
+        missing="raise",
         batch_size=None,
         dtype=None,
         random_state=None,
@@ -309,6 +330,7 @@ class DMKDE(GridAnswers, MatrixState, DensityEstimator):
         self.rank = rank
         self.feature_map = feature_map
         self.scale = scale
+        self.missing = missing
         self.batch_size = batch_size
         self.dtype = dtype
         self.random_state = random_state

@@ -45,6 +45,16 @@ class FourierDensity:
     period: np.ndarray
     tol: float
 
+    @classmethod
+    def over(cls, feature_map, mean):
+        """The density of a mean over the rows of a grid's states."""
+        return cls(
+            mean * math.exp(-feature_map.log_mass()),
+            feature_map.middle_,
+            feature_map.period_,
+            feature_map.series_tol_,
+        )
+
     @property
     def d(self):
         """Number of columns."""

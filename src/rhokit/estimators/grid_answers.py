@@ -2,15 +2,14 @@
 
 import math
 import warnings
-from copy import copy
 from numbers import Integral
 
 import numpy as np
 from sklearn.base import clone
 
-from rhokit.core import ToeplitzDensityMatrix
 from rhokit.estimators.fourier_density import FourierDensity
 from rhokit.estimators.grid_state import GridState
+from rhokit.estimators.marginals import series_state, with_columns
 from rhokit.estimators.sampler import Proposal
 from rhokit.validation import check_share, generator, level_of_the_user
 
@@ -111,32 +110,6 @@ class GridAnswers(GridState):
         return share if any(each.ndim == 2 for each in corners) else float(share[0])
 
     # ---- parts -------------------------------------------------------------------
-
-    def marginal(self, columns):
-        """The model of some of the columns, whatever the others are.
-
-        It is the model that those columns alone would have given, with the same γ.
-
-        Parameters
-        ----------
-        columns : int, str, or list of these
-            Places or names of the columns to keep; they stay in their order.
-
-        Returns
-        -------
-        model : DMKDE
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from rhokit import DMKDE
-        >>> X = np.random.default_rng(0).normal([0, 5], size=(2000, 2))
-        >>> DMKDE(random_state=0).fit(X).marginal(1).mean().round(1)
-        array([5.])
-        """
-        kept = sorted(self._places("columns", columns))
-        part = self._density("marginal").marginal(kept)
-        return self._model_of(part, kept, self.state_.weight)
 
     def conditional(self, given):
         """The model of the other columns where some have given values.
@@ -296,33 +269,16 @@ class GridAnswers(GridState):
         return self._cache.get("fourier density", None, self._make_density)
 
     def _make_density(self):
-        feature_map = self.feature_map_
-        coefficients = self.state_.normalized()[0] * math.exp(-feature_map.log_mass())
-        return FourierDensity(
-            coefficients,
-            feature_map.middle_,
-            feature_map.period_,
-            feature_map.series_tol_,
-        )
+        return FourierDensity.over(self.feature_map_, self.state_.normalized()[0])
 
     def _model_of(self, part, kept, weight):
         """A model of some columns whose density is ``part``, up to a factor."""
-        other = copy(self)
-        vars(other).pop("_proposal", None)
-        other.n_features_in_ = len(kept)
-        if hasattr(self, "feature_names_in_"):
-            other.feature_names_in_ = self.feature_names_in_[kept]
+        other = with_columns(self, kept)
         other.scaling_ = self._part_of_scaling(kept)
-        feature_map = self.feature_map_.restricted(kept)
-        # Parameters that say something of every column.
+        other.feature_map_ = self.feature_map_.restricted(kept)
         if not isinstance(self.feature_map, str):
-            other.feature_map = clone(feature_map)
-        if not (self.scale is None or isinstance(self.scale, str)):
-            other.scale = np.asarray(self.scale)[kept]
-        unit = float(weight[0]) * math.exp(feature_map.log_mass()) / part.mass
-        total = feature_map.coefficients(lambda rows: part.values(rows)[None] * unit)
-        other.feature_map_ = feature_map
-        other._set_state(ToeplitzDensityMatrix(total, np.array(weight, dtype=float)))
+            other.feature_map = clone(other.feature_map_)
+        other._set_state(series_state(other.feature_map_, [part], weight))
         return other
 
     def _least_answered(self):
@@ -350,26 +306,6 @@ class GridAnswers(GridState):
                 f"{answer} needs a model of one column, this one has "
                 f"{self.n_features_in_}: take marginal() or conditional() first"
             )
-
-    def _places(self, name, columns):
-        """Places of columns that are given by place or by name."""
-        self._require_rows()
-        many = np.iterable(columns) and not isinstance(columns, str)
-        wanted = list(columns) if many else [columns]
-        names = list(getattr(self, "feature_names_in_", []))
-        places = [names.index(c) if c in names else c for c in wanted]
-        d = self.n_features_in_
-        known = [
-            isinstance(p, Integral) and not isinstance(p, bool) and 0 <= p < d
-            for p in places
-        ]
-        if not places or not all(known) or len(set(places)) < len(places):
-            which = names or f"0 to {d - 1}"
-            raise ValueError(
-                f"{name} must name different columns of this model ({which}), got "
-                f"{columns!r}"
-            )
-        return [int(place) for place in places]
 
     def _scaled_extent(self):
         if not self._has_grid():

@@ -89,6 +89,7 @@ class QMClassifier(ClassEstimator):
         scale="auto",
         output_map="onehot",
         joint_rank=None,
+        missing="raise",
         batch_size=None,
         dtype=None,
         random_state=None,
@@ -100,6 +101,7 @@ class QMClassifier(ClassEstimator):
         self.scale = scale
         self.output_map = output_map
         self.joint_rank = joint_rank
+        self.missing = missing
         self.batch_size = batch_size
         self.dtype = dtype
         self.random_state = random_state
@@ -190,6 +192,11 @@ class QMClassifier(ClassEstimator):
 
     def _joint_states(self, rows):
         """ρ_Y of checked rows from the truncated joint matrix."""
+        if self._lacks(rows):
+            raise ValueError(
+                "missing values cannot be integrated over with a joint_rank: set it to "
+                "None, or fill them"
+            )
         key = self.joint_rank, self.output_states_.tobytes()
         factor = self._cache.get("joint", key, self._joint_factor)  # (r, m, D_Y)
         rank, n_columns, n_outputs = factor.shape
@@ -286,6 +293,7 @@ random_state :
         joint_rank=None,
         beta="loo",
         decision="loo",
+        missing="raise",
         batch_size=None,
         dtype=None,
         random_state=None,
@@ -298,6 +306,7 @@ random_state :
         self.joint_rank = joint_rank
         self.beta = beta
         self.decision = decision
+        self.missing = missing
         self.batch_size = batch_size
         self.dtype = dtype
         self.random_state = random_state

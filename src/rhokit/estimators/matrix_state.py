@@ -10,12 +10,13 @@ from scipy.linalg import qr, solve_triangular
 from rhokit.core import DensityMatrix, LowRankDensityMatrix
 from rhokit.core.density_matrix import pad_and_stack
 from rhokit.core.spectrum import choose_rank, eigen_factor
+from rhokit.estimators.gaps import GapAnswers
 from rhokit.estimators.grid_state import GridState
 from rhokit.fast import Measurement, OutcomeSums, small_algebra, thin_factor
 from rhokit.validation import Interval, RealNotInt, StrOptions
 
 
-class MatrixState(GridState):
+class MatrixState(GapAnswers, GridState):
     """An estimator whose state is one density matrix per outcome."""
 
     _parameter_table: ClassVar = GridState._parameter_table | {
@@ -25,6 +26,7 @@ class MatrixState(GridState):
             StrOptions({"elbow"}),
             None,
         ],
+        "missing": [StrOptions({"raise", "integrate"})],
     }
 
     @property

@@ -63,7 +63,7 @@ def memory_of(model, n_features, n_outcomes, batch_rows):
     dtype = np.dtype(model._row_dtype() or np.float64)
     n_columns = model.n_components
     if model._is_prepared():
-        n_features = model.n_features_in_
+        n_features = model._width()
         n_columns = model.feature_map_.n_columns_
         dtype = model.feature_map_.column_dtype_
         if isinstance(model.feature_map_, GridFeatures):

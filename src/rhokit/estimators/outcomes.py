@@ -149,6 +149,7 @@ class OutcomeEstimator(MatrixState):
             grids=self._takes_grids(),
             landmarks_by_group=self._landmarks_by_group,
             witnesses=witnesses and witnesses.holds(rows, self._names(target)),
+            schema=self.schema_,
         )
         self.scaling_, self.feature_map_, self.gamma_ = choice.run()
         self.candidates_ = choice.candidates

@@ -69,6 +69,10 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
         Correct quantiles and intervals by what they missed on rows left out of the
         model in turn (conformal prediction). A sample of at most 2,000 rows is kept
         for it.
+    missing : {"raise", "integrate"}, default="raise"
+        What to do with missing values. ``"integrate"`` answers from the columns that a
+        row has, the others integrated over in closed form (over landmarks, which
+        ``"auto"`` takes, and on grids); it learns from rows without gaps.
     batch_size : int, optional
         Rows per block; chosen for speed without it.
     dtype : {"float32", "float64"}, optional
@@ -116,6 +120,7 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
         beta="loo",
         bounds=None,
         calibration="loo",
+        missing="raise",
         batch_size=None,
         dtype=None,
         random_state=None,
@@ -129,6 +134,7 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
         self.beta = beta
         self.bounds = bounds
         self.calibration = calibration
+        self.missing = missing
         self.batch_size = batch_size
         self.dtype = dtype
         self.random_state = random_state
@@ -142,7 +148,8 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
         """
         self._require_rows()
         if not return_std and self._rank() is None:
-            return self._by_target(self._means(X))
+            means = self._by_gaps(self._checked(X), type(self)._means)
+            return means[:, 0] if self._one_target else means
         moments = [
             mean_and_std(chances, levels) for chances, levels in self._distributions(X)
         ]
@@ -383,8 +390,8 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
         self._require_rows()
         return self._read_out(self._log_measured(self._checked(X)))
 
-    def _means(self, X):
-        """Means without distributions: two measurements instead of one per level.
+    def _means(self, rows):
+        """Means (n, t) without distributions: two measurements, not one per level.
 
         The mean is a ratio of two sums over levels, and sums of density matrices are
         density matrices.
@@ -394,7 +401,7 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
         def use(worker, which, columns, log_scale):
             return measure(columns).astype(np.float64)
 
-        blocks = self._for_blocks(self._checked(X), use, relative=True, stretch=2)
+        blocks = self._for_blocks(rows, use, relative=True, stretch=2)
         total, *moments = np.concatenate(blocks).T
         seen = total > 0
         safe = np.where(seen, total, 1)
@@ -406,7 +413,7 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
             prior = mass @ self._positions() / mass.sum()
             share = np.clip(np.where(seen, moment / safe, prior), 0, 1)
             means.append(low + (high - low) * share)
-        return means
+        return np.stack(means, axis=1)
 
     def _prepare_means(self):
         n_outcomes = self.state_.n_outcomes

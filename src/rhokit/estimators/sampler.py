@@ -7,12 +7,15 @@ import numpy as np
 from scipy.special import logsumexp
 
 from rhokit.features import distinct_rows
+from rhokit.frames import Schema
 
 _ANCHORS = 256
 _ROWS = 2048
 _PROPOSALS_PER_ROW = 10
 _LEAST_PROPOSALS = 2000
 _SWEEPS = 30
+# Categories that a proposal does not take over from its anchor.
+_REDRAWN = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,11 +58,77 @@ class Proposal:
         noise = rng.normal(size=(n, self.anchors.shape[1]))
         return self.anchors[part] + self.widths[part] * noise
 
+    def walk(self, rows, step, rng):
+        """Rows (n, d) after a step at random of this width in all columns."""
+        step *= 2.4 / math.sqrt(rows.shape[1])
+        return rows + step * rng.normal(size=rows.shape)
+
     def log_density(self, rows):
         """Log-density of the mixture at rows (n, d), up to a constant."""
         scaled = rows[:, None, :] / self.widths - self.anchors / self.widths
         exponents = -0.5 * np.vecdot(scaled, scaled) - np.log(self.widths).sum(axis=1)
         return logsumexp(exponents, b=self.weights, axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class MixedProposal:
+    """The same where some columns are categories, which stay or are drawn evenly.
+
+    Parameters
+    ----------
+    proposal : Proposal
+        Of wide rows, whose categories' columns are not scaled.
+    schema : Schema
+    """
+
+    proposal: Proposal
+    schema: Schema
+
+    def draw(self, n, rng):
+        """Wide rows (n, d): numbers of the mixture, categories mostly the anchors'."""
+        proposal, is_number = self.proposal, self.schema.is_number
+        part = rng.choice(len(proposal.anchors), n, p=proposal.weights)
+        rows = proposal.anchors[part]
+        noise = rng.normal(size=(n, int(is_number.sum())))
+        rows[:, is_number] += proposal.widths[part][:, is_number] * noise
+        return self._redrawn(rows, _REDRAWN, rng)
+
+    def walk(self, rows, step, rng):
+        """Wide rows after a step of the numbers, and some categories drawn anew."""
+        is_number = self.schema.is_number
+        count = int(is_number.sum())
+        moved = rows.copy()
+        step *= 2.4 / math.sqrt(max(count, 1))
+        moved[:, is_number] += step * rng.normal(size=(len(rows), count))
+        share = 1 / (2 * len(self.schema.category_columns()))
+        return self._redrawn(moved, share, rng)
+
+    def log_density(self, rows):
+        """Log-density of what :meth:`draw` draws, up to a constant."""
+        is_number = self.schema.is_number
+        anchors = self.proposal.anchors
+        widths = self.proposal.widths[:, is_number]
+        scaled = rows[:, None, is_number] / widths - anchors[:, is_number] / widths
+        exponents = -0.5 * np.vecdot(scaled, scaled) - np.log(widths).sum(axis=1)
+        for column in self.schema.category_columns():
+            same = self._codes(column, rows)[:, None] == self._codes(column, anchors)
+            count = len(self.schema.states(column))
+            chance = np.where(same, 1 - _REDRAWN, 0) + _REDRAWN / count
+            exponents += np.log(chance)
+        return logsumexp(exponents, b=self.proposal.weights, axis=1)
+
+    def _codes(self, column, rows):
+        return self.schema.nearest(column, rows)
+
+    def _redrawn(self, rows, share, rng):
+        """Rows with each category a state of its own, a share of them any."""
+        for column in self.schema.category_columns():
+            states = self.schema.states(column)
+            codes = self._codes(column, rows)
+            any_code = rng.integers(len(states), size=len(rows))
+            codes = np.where(rng.random(len(rows)) < share, any_code, codes)
+            rows[:, self.schema.blocks[column]] = states[codes]
+        return rows
 
 
 def draw_rows(log_density, proposal, n, gamma, rng):
@@ -71,11 +140,10 @@ def draw_rows(log_density, proposal, n, gamma, rng):
     """
     rows = _resample(log_density, proposal, n, rng)
     logs = log_density(rows)
-    d = rows.shape[1]
-    walk = 2.4 / math.sqrt(d) / math.sqrt(2 * gamma)
+    step = 1 / math.sqrt(2 * gamma)
     for sweep in range(_SWEEPS):
         if sweep % 2:
-            candidates, correction = rows + walk * rng.normal(size=rows.shape), 0.0
+            candidates, correction = proposal.walk(rows, step, rng), 0.0
         else:
             candidates = proposal.draw(n, rng)
             correction = proposal.log_density(rows) - proposal.log_density(candidates)

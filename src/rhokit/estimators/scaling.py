@@ -30,7 +30,7 @@ class Scaling:
         object.__setattr__(self, "matrix", np.ascontiguousarray(self.matrix))
 
     @classmethod
-    def from_rows(cls, rule, rows, weights=None, groups=None):
+    def from_rows(cls, rule, rows, weights=None, groups=None, is_number=None):
         """Choose the scaling of rows (n, d) by a rule or from given widths.
 
         ``"std"`` divides by the standard deviation, ``"robust"`` by the distance
@@ -38,9 +38,17 @@ class Scaling:
         one width for all columns, ``"whiten"`` also removes correlations,
         ``"within"`` removes those inside the groups (n,) of rows, so that what tells
         groups apart stands out; an array divides by itself; None leaves the rows
-        alone. Columns without spread are centred and left at their scale.
+        alone. Columns without spread are centred and left at their scale. Where
+        ``is_number`` (d,) is False, rows pass unchanged: states of categories have
+        length one, so that two categories are as far apart as two rows usually are
+        in a column of standard deviation one.
         """
+        if is_number is not None:
+            numbers = cls.from_rows(rule, rows[:, is_number], weights, groups)
+            return numbers._among(is_number)
         d = rows.shape[1]
+        if not d:
+            return cls(np.zeros(0), np.ones(0))
         if isinstance(rule, str) and rule == "whiten" and d == 1:
             rule = "std"  # there is nothing to mix
         if rule is None:
@@ -84,6 +92,18 @@ class Scaling:
         ridge = _WITHIN_RIDGE * values.mean()
         widths = np.sqrt(np.clip(values, 0, None) + ridge)
         return cls(plain.centre, plain.matrix[:, None] * vectors / widths)
+
+    def _among(self, places):
+        """This scaling for the columns at some places, the others as they are."""
+        centre = np.zeros(len(places))
+        centre[places] = self.centre
+        if self.matrix.ndim == 1:
+            matrix = np.ones(len(places))
+            matrix[places] = self.matrix
+        else:
+            matrix = np.eye(len(places))
+            matrix[np.ix_(places, places)] = self.matrix
+        return Scaling(centre, matrix)
 
     @property
     def is_identity(self):

@@ -262,6 +262,8 @@ class SupervisedChoice:
         Whether groups get landmarks of their own.
     witnesses : array of shape (n,), bool, optional
         Rows that landmarks must not be chosen from, where they are not all rows.
+    schema : Schema, optional
+        Where some of the columns are states of categories.
     """
 
     def __init__(
@@ -280,6 +282,7 @@ class SupervisedChoice:
         landmarks_by_group,
         grids=False,
         witnesses=None,
+        schema=None,
     ):
         self.loo = loo
         self.rows, self.weights, self.groups = rows, weights, groups
@@ -289,6 +292,7 @@ class SupervisedChoice:
         self.seed, self.bounded, self.grids = seed, bounded, grids
         self.landmarks_by_group = landmarks_by_group
         self.witnesses = witnesses
+        self.schema = schema
         self.rng = np.random.default_rng(seed)
         self.candidates = []
         self.spared_witnesses = False
@@ -319,8 +323,10 @@ class SupervisedChoice:
     def _choose_scale(self):
         """Rule, scaling and γ to start from that suit the exact kernel best."""
         self._refuse_equal_rows()
+        is_number = None if self.schema is None else self.schema.is_number
         scalings = [
-            Scaling.from_rows(rule, *self._rows_for_scaling()) for rule in self.scales
+            Scaling.from_rows(rule, *self._rows_for_scaling(), is_number=is_number)
+            for rule in self.scales
         ]
         found = [
             (score, rule, scaling, gamma)
@@ -377,7 +383,7 @@ class SupervisedChoice:
 
     def _kinds(self, d):
         """The maps to compare: names, or instances."""
-        if self.wanted != "auto" or d <= 2:
+        if self.wanted != "auto" or (d <= 2 and self.schema is None):
             return [self.wanted]
         if self._is_exact("landmarks"):
             return ["landmarks"]
@@ -453,6 +459,7 @@ class SupervisedChoice:
             groups=self.groups[pool] if self.landmarks_by_group else None,
             for_outcomes=True,
             grids=self.grids,
+            schema=self.schema,
         )
 
 

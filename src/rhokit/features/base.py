@@ -16,10 +16,10 @@ from sklearn.base import (
 from sklearn.utils.validation import check_is_fitted
 
 from rhokit.fast import block_rows, map_blocks
+from rhokit.frames import Schema, check_table
 from rhokit.validation import (
     all_or_nothing,
     check_parameters,
-    check_rows,
     check_weights,
 )
 
@@ -57,12 +57,15 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     _parameter_table: ClassVar[Mapping[str, Any]] = {}
     numeric_rows: ClassVar[bool] = True
     """Whether rows must be numbers."""
+    mixes: ClassVar[bool] = False
+    """Whether columns of categories may stand beside numbers."""
     has_outsiders: ClassVar[bool] = False
     """Whether there are rows that the map sends to zero and a state must not take."""
 
     n_columns_: int
     n_components_: int
     n_features_in_: int
+    schema_: Schema | None = None
     whitening_: NDArray[Any] | None = None
     log_floor_: float = -np.inf
     dtype_: np.dtype[Any]
@@ -84,7 +87,12 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             A row of weight zero is not there; weight k is k copies of the row.
         """
         check_parameters(self, self._parameter_table)
-        rows = check_rows(self, X, reset=True, numeric=self.numeric_rows)
+        rows = check_table(self, X, reset=True, numeric=self.numeric_rows)
+        if self.schema_ is not None and not self.mixes:
+            raise ValueError(
+                f"{type(self).__name__} takes numbers alone, but X has columns of "
+                f"categories: {self.schema_.kinds} are {self.schema_.names}"
+            )
         weights = check_weights(sample_weight, len(rows))
         self.dtype_ = np.dtype(rows.dtype if rows.dtype == np.float32 else np.float64)
         self._draw(rows, weights)
@@ -98,7 +106,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     ) -> NDArray[Any]:
         """What is computed from checked rows, block by block, put together."""
         check_is_fitted(self)
-        rows = check_rows(
+        rows = check_table(
             self, X, reset=False, dtype=self.dtype_, numeric=self.numeric_rows
         )
 
@@ -217,6 +225,10 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     @abstractmethod
     def _draw(self, rows: NDArray[Any], weights: NDArray[np.float64] | None) -> None:
         """Set the fitted attributes from checked rows."""
+
+    def _width(self) -> int:
+        """Numbers of a row as it is worked on."""
+        return self.n_features_in_ if self.schema_ is None else self.schema_.width
 
     def _keep(self) -> Mapping[str, Any]:
         """The attributes that a model file may keep, by name."""

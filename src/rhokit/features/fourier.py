@@ -70,6 +70,7 @@ class FourierFeatures(CosineFeatures):
 
     _signs: NDArray[np.int8] | None  # of structured frequencies, with their lengths
     _lengths: NDArray[np.float64] | None
+    mixes = True
     _parameter_table: ClassVar[Mapping[str, Any]] = {
         "gamma": [Interval(Real, 0, None, closed="neither")],
         "n_components": [Interval(Integral, 1, None, closed="left")],

@@ -12,4 +12,7 @@ class GaussianFeatures(FeatureMap):
 
     def log_mass(self, power: int = 2) -> float:
         r"""``log M_γ`` of the kernel that the overlap to this power follows."""
-        return gaussian_log_norm(self.gamma * power / 2, self.n_features_in_)
+        rate = self.gamma * power / 2
+        if self.schema_ is not None:
+            return self.schema_.log_mass(rate)
+        return gaussian_log_norm(rate, self.n_features_in_)

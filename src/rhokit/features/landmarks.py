@@ -94,6 +94,7 @@ class LandmarkFeatures(GaussianFeatures):
         "random_state": ["random_state", np.random.Generator],
     }
 
+    mixes = True
     landmarks_: NDArray[Any]
     _own_whitening = True
     """Whether the whitening follows from the landmarks."""
@@ -130,10 +131,10 @@ class LandmarkFeatures(GaussianFeatures):
         landmarks = check_array(
             self.landmarks, dtype=self.dtype_, input_name="landmarks"
         )
-        if landmarks.shape[1] != self.n_features_in_:
+        if landmarks.shape[1] != self._width():
             raise ValueError(
                 "The 'landmarks' parameter of LandmarkFeatures must have shape "
-                f"(m, {self.n_features_in_}), as many columns as the rows. "
+                f"(m, {self._width()}), as many columns as the rows. "
                 f"Got {landmarks.shape} instead."
             )
         return np.asarray(landmarks)
@@ -162,6 +163,22 @@ class LandmarkFeatures(GaussianFeatures):
         other.landmarks_ = np.ascontiguousarray(landmarks, dtype=self.dtype_)
         other._centre_landmarks()
         other._by_differences = other._loses_digits(rows)
+        return other
+
+    @property
+    def own_whitening(self) -> bool:
+        """Whether the whitening follows from the landmarks."""
+        return self._own_whitening
+
+    def with_columns_of(self, landmarks: NDArray[Any]) -> "LandmarkFeatures":
+        """A map whose states are kernel columns over landmarks (m, d) themselves."""
+        other = copy(self).set_params(normalize=False, landmarks=None)
+        other._own_whitening = False
+        other.n_features_in_ = landmarks.shape[1]
+        other.landmarks_ = np.ascontiguousarray(landmarks, dtype=self.dtype_)
+        other.whitening_ = np.eye(len(landmarks), dtype=self.dtype_)
+        other._restore()
+        other._by_differences = True
         return other
 
     def mass_matrix(self) -> NDArray[np.float64] | None:

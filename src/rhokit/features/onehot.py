@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rhokit.core import onehot_states
 from rhokit.features.base import Columns, FeatureMap
+from rhokit.validation import is_missing
 
 
 class OneHotFeatures(FeatureMap):
@@ -107,16 +108,6 @@ class OneHotFeatures(FeatureMap):
 def _key(row: NDArray[Any]) -> tuple[Any, ...]:
     """A row as a tuple of plain Python values, None for whatever marks a gap."""
     return tuple(None if is_missing(value) else value for value in row.tolist())
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a value marks a gap: None, NaN, NaT, pandas.NA."""
-    if value is None:
-        return True
-    try:
-        return bool(value != value)  # NaN and NaT
-    except TypeError:  # pandas.NA has no truth
-        return True
 
 
 def _sort_key(key: tuple[Any, ...]) -> tuple[Any, ...]:

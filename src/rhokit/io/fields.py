@@ -180,7 +180,7 @@ class Labels:
         return {"dtype": value.dtype.str, "values": values}
 
     def read(self, given: Any, path: str, reader: Reader) -> Any:
-        dtype, values = _members(given, path, "dtype", "values")
+        dtype, values = members(given, path, "dtype", "values")
         if not isinstance(values, list) or not are_scalars(values):
             raise refusal(path, "a list of labels", values)
         kind = _label_kind(dtype, path)
@@ -329,10 +329,10 @@ class Record:
         }
 
     def read(self, given: Any, path: str, reader: Reader) -> Any:
-        members = _members(given, path, *self._fields)
+        given = members(given, path, *self._fields)
         values = {
             name: field.read(member, f"{path}.{name}", reader)
-            for (name, field), member in zip(self._fields.items(), members, strict=True)
+            for (name, field), member in zip(self._fields.items(), given, strict=True)
         }
         return Build(self._make, values)
 
@@ -350,13 +350,13 @@ class OneOf:
         raise TypeError(f"a {type(value).__name__} cannot be saved as {path}")
 
     def read(self, given: Any, path: str, reader: Reader) -> Any:
-        name, value = _members(given, path, "kind", "value")
+        name, value = members(given, path, "kind", "value")
         if not isinstance(name, str) or name not in self._kinds:
             raise refusal(path, f"one of {list(self._kinds)}", name)
         return self._kinds[name][1].read(value, path, reader)
 
 
-def _members(given: Any, path: str, *names: str) -> list[Any]:
+def members(given: Any, path: str, *names: str) -> list[Any]:
     """The members of a JSON object that must have these names and no others."""
     if not isinstance(given, dict) or given.keys() != set(names):
         found = list(given) if isinstance(given, dict) else given

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 import rhokit
 from rhokit.estimators.choice import check_map
 from rhokit.io.errors import ModelFileError
@@ -64,7 +66,7 @@ class Object:
         return {"class": name, "parameters": parameters, "fitted": fitted}
 
     def _write_fitted(self, value: Any, path: str, writer: Writer) -> Any:
-        kept = value._keep()
+        kept = _with_wide_rows(value._keep())
         return {
             name: field.write(kept[name], _join(path, name), writer)
             for name, field in self._table[type(value).__name__][0].items()
@@ -125,10 +127,22 @@ class Object:
         }
 
 
+def _with_wide_rows(kept: Values) -> Values:
+    """What a file keeps: of frames with categories, the number of wide columns."""
+    schema = kept.get("schema_")
+    if schema is None:
+        return kept
+    names = kept.keys() - {"feature_names_in_"}
+    return {name: kept[name] for name in names} | {"n_features_in_": schema.width}
+
+
 def _make(cls: type, parameters: dict[str, Any], fitted: dict[str, Any] | None) -> Any:
     made = cls(**parameters)
     if fitted is not None:
         vars(made).update(fitted)
+        if made.schema_ is not None:
+            made.n_features_in_ = len(made.schema_.names)
+            made.feature_names_in_ = np.array(made.schema_.names, dtype=object)
         made._restore()
     return made
 

@@ -38,7 +38,15 @@ from rhokit.io.fields import (
 )
 from rhokit.io.objects import Check, Fields, Object, Values, require
 from rhokit.io.parameters import Parameters
-from rhokit.io.values import Coefficients, Factors, History, Rows, Sums, Triangles
+from rhokit.io.values import (
+    Coefficients,
+    ColumnKinds,
+    Factors,
+    History,
+    Rows,
+    Sums,
+    Triangles,
+)
 
 FLOATS = ("float32", "float64")
 # A size that nothing in a file attests, since it is of what is made from it.
@@ -123,6 +131,7 @@ def _check_softmax(parameters: Values, fitted: Values, reader: Reader) -> None:
 COLUMNS: Fields = {
     "n_features_in_": Number(1, integer=True, size="d"),
     "feature_names_in_": Maybe(Names("d")),
+    "schema_": Maybe(ColumnKinds("d")),
 }
 MAP: Fields = COLUMNS | {"dtype_": Word(FLOATS, np.dtype)}
 COSINES: Fields = MAP | {
@@ -221,10 +230,27 @@ def _check_common(parameters: Values, fitted: Values, reader: Reader) -> None:
         else:
             volume = np.linalg.slogdet(scaling)[1]
     require(not np.isnan(volume) and volume > -math.inf, "scaling_ has no volume")
+    _check_mixed(fitted, scaling)
     proposal = fitted.get("_proposal")
     if proposal is not None:
         total = proposal.parts["weights"].sum()
         require(abs(total - 1) < 1e-6, "the weights of _proposal must sum to one")
+
+
+def _check_mixed(fitted: Values, matrix: Any) -> None:
+    """Columns of categories are not scaled, and not every map takes them."""
+    columns = fitted.get("schema_")
+    if columns is None:
+        return
+    feature_map = fitted["feature_map_"].make.args[0]
+    require(feature_map.mixes, "feature_map_ takes no columns of categories")
+    is_number = columns().is_number
+    centre = fitted["scaling_"].parts["centre"]
+    fixed = np.eye(len(matrix)) if matrix.ndim == 2 else np.ones(len(matrix))
+    same = (matrix == fixed)[~is_number].all() and not centre[~is_number].any()
+    if matrix.ndim == 2:
+        same = same and not matrix[np.ix_(is_number, ~is_number)].any()
+    require(same, "scaling_ must leave columns of categories as they are")
 
 
 def _check_state(kinds: tuple[type, ...], fitted: Values) -> None:

@@ -8,7 +8,7 @@ from numpy.linalg import qr
 from numpy.typing import NDArray
 
 from rhokit.fast.gram import mirror_triangle
-from rhokit.features.onehot import is_missing
+from rhokit.frames import MOST_CATEGORIES, Schema
 from rhokit.io.errors import ModelFileError
 from rhokit.io.fields import (
     Array,
@@ -19,8 +19,54 @@ from rhokit.io.fields import (
     Writer,
     are_scalars,
     may_be_padded,
+    members,
     refusal,
 )
+from rhokit.validation import is_missing
+
+
+class ColumnKinds:
+    """The schema of a frame with categories; its wide rows have ``size`` numbers."""
+
+    def __init__(self, size: str) -> None:
+        self._size = size
+
+    def write(self, value: Any, path: str, writer: Writer) -> Any:
+        known = [values for values in value.categories if values is not None]
+        if not all(are_scalars(values) for values in known):
+            raise TypeError(
+                "categories that are not text, numbers or truth values cannot be saved"
+            )
+        columns = zip(value.names, value.categories, value.ordered, strict=True)
+        return [
+            {"name": str(name), "categories": values and list(values), "ordered": order}
+            for name, values, order in columns
+        ]
+
+    def read(self, given: Any, path: str, reader: Reader) -> Any:
+        if not isinstance(given, list) or not given:
+            raise refusal(path, "a list of columns", given)
+        columns = [self._column(each, path) for each in given]
+        names, categories, ordered = zip(*columns, strict=True)
+        if len(set(names)) < len(names) or not any(categories):
+            raise refusal(path, "different columns, some of categories", names)
+        widths = [1 if values is None else len(values) for values in categories]
+        reader.bind(self._size, sum(widths), path)
+        parts = {"names": names, "categories": categories, "ordered": ordered}
+        return Build(Schema, parts)
+
+    def _column(self, given: Any, path: str) -> tuple[Any, ...]:
+        name, values, ordered = members(given, path, "name", "categories", "ordered")
+        if type(name) is not str or type(ordered) is not bool:
+            raise refusal(path, "a name and whether there is an order", given)
+        if values is None:
+            return name, None, ordered
+        fits = isinstance(values, list) and are_scalars(values)
+        if not fits or not 1 <= len(values) <= MOST_CATEGORIES:
+            raise refusal(path, "a list of categories", values)
+        if len(set(values)) < len(values):
+            raise refusal(path, "different categories", values)
+        return name, tuple(values), ordered
 
 
 class Triangles:

@@ -21,6 +21,7 @@ from rhokit.estimators.base import StateEstimator
 from rhokit.estimators.choice import GAMMA_RULES
 from rhokit.fast import map_blocks, small_algebra
 from rhokit.features import row_keys
+from rhokit.frames import check_table
 from rhokit.nn.features import feature_layer, to_numpy
 from rhokit.nn.heads import Head
 from rhokit.nn.holdout import chosen_judges, unpacked
@@ -32,7 +33,6 @@ from rhokit.validation import (
     StrOptions,
     all_or_nothing,
     check_parameters,
-    check_rows,
 )
 
 # States of frozen features are computed once if they take no more than this.
@@ -53,6 +53,7 @@ class GradientEstimator(BaseEstimator, ABC):
     A subclass names its one-pass model, builds the module, and says what is lost.
     """
 
+    schema_ = None
     _one_pass_class: ClassVar[type[StateEstimator]]
     # A trained state makes sharp edges of wide kernels, which see farther: by how much
     # γ is smaller than the one-pass model's with gamma="auto".
@@ -238,7 +239,8 @@ class GradientEstimator(BaseEstimator, ABC):
 
     def _check(self, model, X, y, sample_weight, *, reset):
         """Rows, weights and targets without rows of weight zero, checked."""
-        rows = check_rows(self, X, reset=reset, dtype=model._row_dtype())
+        rows = check_table(self, X, reset=reset, dtype=model._row_dtype())
+        model._row_schema = self.schema_
         rows, weights, target = model._check(rows, y, sample_weight, reset=reset)
         if weights is not None:
             seen = weights > 0
@@ -290,6 +292,7 @@ class GradientEstimator(BaseEstimator, ABC):
 
     def _set_columns(self, model):
         self.n_features_in_ = model.n_features_in_
+        self.schema_ = model.schema_
         if hasattr(model, "feature_names_in_"):
             self.feature_names_in_ = model.feature_names_in_
 
@@ -483,7 +486,7 @@ class GradientEstimator(BaseEstimator, ABC):
         """What the one-pass model answers for rows, checked against our columns."""
         check_is_fitted(self)
         dtype = self.estimator_.feature_map_.dtype_
-        rows = check_rows(self, X, reset=False, dtype=dtype)
+        rows = check_table(self, X, reset=False, dtype=dtype)
         return getattr(self.estimator_, method)(rows, *arguments)
 
     def __sklearn_is_fitted__(self):

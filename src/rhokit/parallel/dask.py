@@ -30,6 +30,7 @@ from rhokit.streams.columns import (
     check_one_pass,
     fresh,
     learn,
+    takes_categories,
     without_names,
 )
 from rhokit.streams.fitting import sample_size
@@ -96,7 +97,8 @@ chunktype=numpy.ndarray>
     check_one_pass(estimator)
     check_count("sample_rows", sample_rows)
     check_count("batch_rows", batch_rows)
-    data = Partitions(X, y, sample_weight, estimator._numeric_rows())
+    mixed = takes_categories(estimator)
+    data = Partitions(X, y, sample_weight, estimator._numeric_rows(), mixed)
     budget = {"batch_rows": batch_rows, "memory_limit": memory_limit}
     rows_per_batch(fresh(estimator)[0], n_features=data.n_columns, **budget)
     plan = _plan(estimator, data, sample_rows)
@@ -135,7 +137,7 @@ def score_samples(model, X):
 
 def _plan(estimator, data, sample_rows):
     """A prepared model without rows."""
-    plan, planned = fresh(estimator, data.names)
+    plan, planned = fresh(estimator, data.names, data.schema)
     if planned:
         return plan
     parts = data.delayed()

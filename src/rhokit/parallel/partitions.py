@@ -6,18 +6,19 @@ import dask
 import dask.array as da
 import numpy as np
 
-from rhokit.features.onehot import is_missing
+from rhokit.frames import Schema
+from rhokit.validation import is_missing
 
 
 class Partitions:
     """The rows of Dask collections, partition by partition."""
 
-    def __init__(self, X, y, sample_weight, numeric):
+    def __init__(self, X, y, sample_weight, numeric, mixed=False):
         self.names = None
         self._roles = None
         if is_frame(X):
             names = [part if _is_name(part) else None for part in (y, sample_weight)]
-            self._roles = _roles(X, *names, numeric)
+            self._roles = _roles(X, *names, numeric, mixed)
             if all(isinstance(name, str) for name in self._roles.columns):
                 self.names = self._roles.columns
         elif isinstance(X, da.Array):
@@ -26,8 +27,11 @@ class Partitions:
             raise TypeError(
                 f"X must be a Dask array or dataframe, got {type(X).__name__}"
             )
+        self.schema = self._roles and self._roles.schema
         self._X = X
         self.n_columns = len(self._roles.columns) if self._roles else X.shape[1]
+        if self.schema is not None:
+            self.n_columns = self.schema.width
         self._y, self._weight = (_aligned(part, X) for part in (y, sample_weight))
 
     def delayed(self):
@@ -52,9 +56,10 @@ class _Roles:
     columns: list
     target: str | list | None
     weight: str | None
+    schema: Schema | None = None
 
 
-def _roles(frame, target, weight, numeric):
+def _roles(frame, target, weight, numeric, mixed):
     """Roles of a frame's columns, refused where they cannot be."""
     target = list(target) if isinstance(target, tuple) else target
     taken = [target] if isinstance(target, str) else list(target or [])
@@ -63,13 +68,16 @@ def _roles(frame, target, weight, numeric):
     if missing:
         raise ValueError(f"X has no columns {missing}, it has {list(frame.columns)}")
     columns = [name for name in frame.columns if name not in taken]
-    for name in columns if numeric else []:
-        if frame.dtypes[name].kind not in "fiub":
+    schema = Schema.of(frame._meta[columns]) if numeric and mixed else None
+    kinds = schema.kinds if schema else ["number"] * len(columns)
+    for name, kind in zip(columns, kinds, strict=True) if numeric else []:
+        dtype = frame.dtypes[name]
+        if kind == "number" and dtype.kind not in "fiub":
             raise ValueError(
-                f"column {name!r} of X must be numbers, but is {frame.dtypes[name]}: "
-                "choose others, or convert it"
+                f"column {name!r} of X must be numbers, but is {dtype}: choose others, "
+                "or convert it (categories to a known categorical type)"
             )
-    return _Roles(columns, target, weight)
+    return _Roles(columns, target, weight, schema)
 
 
 def _split_all(X, y, weight, roles):
@@ -98,7 +106,10 @@ def _split(X, y, weight, roles):
                 f"a partition of X has {len(X)} rows, that of y or sample_weight has "
                 f"{len(part)}"
             )
-    rows = None if X is None else np.asarray(X)
+    if roles is not None and roles.schema is not None:
+        rows = roles.schema.encode(X)
+    else:
+        rows = None if X is None else np.asarray(X)
     return rows, *(None if part is None else _array(part) for part in (y, weight))
 
 

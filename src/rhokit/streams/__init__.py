@@ -2,5 +2,6 @@
 
 from rhokit.streams.fitting import fit_batches, fit_files
 from rhokit.streams.learner import Stream
+from rhokit.streams.reading import read_frames, typical_values
 
-__all__ = ["Stream", "fit_batches", "fit_files"]
+__all__ = ["Stream", "fit_batches", "fit_files", "read_frames", "typical_values"]

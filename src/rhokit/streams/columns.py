@@ -17,16 +17,19 @@ def check_one_pass(estimator):
         )
 
 
-def fresh(estimator, columns=None):
+def fresh(estimator, columns=None, schema=None):
     """A model to work on that holds no rows, and whether it has been prepared.
 
     What was prepared and holds no rows keeps its scaling, γ and map. ``columns`` are
-    the names of the columns of the rows that it will be given.
+    the names of the columns of the rows that it will be given, and ``schema`` their
+    kinds, if these rows are wide.
     """
     if estimator._is_prepared() and estimator.state_ is None:
         compare_columns(estimator, columns)
         return without_names(estimator, columns), True
-    return without_names(clone(estimator), columns), False
+    work = without_names(clone(estimator), columns)
+    work._row_schema = schema
+    return work, False
 
 
 def learn(model, X, y, weight):
@@ -55,7 +58,8 @@ def become(estimator, learned, names):
         )
     parameters = estimator.get_params(deep=False)
     estimator.__dict__ = vars(learned) | parameters
-    vars(estimator).pop("_column_names", None)
+    for name in ("_column_names", "_row_schema"):
+        vars(estimator).pop(name, None)
     if names is not None:
         estimator.feature_names_in_ = np.array(names, dtype=object)
     return estimator
@@ -76,3 +80,21 @@ def compare_columns(estimator, columns):
             f"the model was prepared for {estimator.n_features_in_} columns, got "
             f"{len(columns)}: {list(columns)}"
         )
+
+
+def require_pyarrow():
+    """Say how to get what reads files, where it is missing."""
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            "reading files needs pyarrow: pip install 'rhokit[files]'"
+        ) from error
+
+
+def takes_categories(estimator):
+    """Whether columns of categories may stand beside numbers."""
+    if estimator._is_prepared():
+        return estimator.schema_ is not None
+    wanted = estimator.feature_map
+    return getattr(wanted, "mixes", wanted in ("auto", "landmarks", "fourier"))

@@ -8,12 +8,20 @@ import numpy as np
 from sklearn.base import clone, is_regressor
 from sklearn.utils.validation import check_consistent_length
 
+from rhokit.frames import check_table
 from rhokit.progress import ProgressBar
 from rhokit.streams.budget import rows_per_batch
 from rhokit.streams.buffer import Reservoir, RowBuffer
 from rhokit.streams.checkpoint import Checkpoint
-from rhokit.streams.columns import become, check_one_pass, fresh, learn
-from rhokit.validation import check_count, check_rows, check_weights, generator
+from rhokit.streams.columns import (
+    become,
+    check_one_pass,
+    fresh,
+    learn,
+    require_pyarrow,
+    takes_categories,
+)
+from rhokit.validation import check_count, check_weights, generator
 
 # Rows to choose scaling, γ and map from.
 _SAMPLE_ROWS = 20_000
@@ -76,7 +84,8 @@ def fit_batches(
             is_first = not hasattr(columns, "n_features_in_")
             rows = _checked(columns, batch, reset=is_first)
             if is_first and len(rows[0]):  # before planning, which takes memory too
-                rows_per_batch(work, n_features=columns.n_features_in_, **budget)
+                rows_per_batch(work, n_features=rows[0].shape[1], **budget)
+                work._row_schema = columns.schema_
             waiting.add(*rows)
             if not planned and waiting.n_rows >= wanted:
                 work.prepare(*waiting.peek())
@@ -107,6 +116,8 @@ def fit_files(
     columns=None,
     target=None,
     weight=None,
+    categories=(),
+    missing="raise",
     sample_rows=None,
     batch_rows=None,
     memory_limit=None,
@@ -118,7 +129,9 @@ def fit_files(
     Scaling, γ and map are chosen from a sample of rows: of Parquet files from up to 64
     row groups, spread over the whole; of others in a pass of its own. Labels and the
     range of values are looked up in the target column first. Then the files are read
-    once, in the order of their names, in batches. Needs ``rhokit[files]`` (pyarrow).
+    once, in the order of their names, in batches. Columns of text, truth values and
+    dictionaries are categories, looked up in a pass of their own. Needs
+    ``rhokit[files]`` (pyarrow).
 
     Parameters
     ----------
@@ -127,13 +140,19 @@ def fit_files(
         its scaling, γ and map.
     source : path, list of paths or pyarrow Dataset
         A file, a folder of files of one format, or several files: ``.parquet``,
-        ``.csv`` (also compressed), ``.arrow`` or ``.feather``.
+        ``.csv`` or ``.tsv`` (also compressed), ``.arrow`` or ``.feather``.
     columns : list of str, optional
         The columns of X; without it all but target and weight.
     target : str or list of str, optional
         The column of y, or the columns of several targets.
     weight : str, optional
         The column of the rows' weights.
+    categories : list of str
+        Columns of X that are categories whatever they look like, as numbers that are
+        codes.
+    missing : "raise", "drop" or mapping, default="raise"
+        What to do with rows that lack a value: refuse them, leave them out, or fill in
+        values given by column, such as :func:`rhokit.streams.typical_values` finds.
     sample_rows : int, optional
         How many rows to choose from: 20,000, or 10 for every component.
     batch_rows : int, optional
@@ -166,6 +185,7 @@ def fit_files(
     >>> model.state_.weight, model.feature_names_in_
     (array([3000.]), array(['a', 'b'], dtype=object))
     """
+    require_pyarrow()
     from rhokit.streams.tables import Position, Table
 
     check_one_pass(estimator)
@@ -180,10 +200,17 @@ def fit_files(
         numeric=blank._numeric_rows(),
         numeric_target=is_regressor(estimator),
         dtype=blank._row_dtype(),
+        mixed=takes_categories(blank),
+        categories=categories,
+        missing=missing,
+        schema=blank.schema_,
     )
     budget = {"batch_rows": batch_rows, "memory_limit": memory_limit, "reading": True}
     rows_per_batch(blank, n_features=len(table.columns), **budget)
+    table.learn_schema()
     options = f"{batch_rows} {sample_rows}"
+    if categories or missing != "raise":
+        options += f" {list(categories)} {missing}"
     notes = Checkpoint(checkpoint, checkpoint_every, estimator, table, options)
     with ProgressBar(f"Fitting {type(estimator).__name__}") as bar:
         known = notes.read()
@@ -197,7 +224,8 @@ def fit_files(
             notes.write(work, note)
         seen, start = note["seen"], Position(*note["position"])
         for batch, position in _ahead(table.batches(note["batch_rows"], start)):
-            learn(work, *batch)
+            if len(batch[0]):  # rows that lack a value may have been all of them
+                learn(work, *batch)
             seen += len(batch[0])
             note = note | {"position": position, "seen": seen}
             notes.write_if_due(work, note)
@@ -210,7 +238,7 @@ def fit_files(
 
 def _plan_from(table, estimator, sample_rows, bar):
     """A prepared model, and the number of rows of the table if it is known."""
-    work, planned = fresh(estimator, table.columns)
+    work, planned = fresh(estimator, table.columns, table.schema)
     if planned:
         return work, table.n_rows
     rng = generator(estimator.random_state)
@@ -249,7 +277,9 @@ def _checked(columns, batch, *, reset):
     numeric = columns._numeric_rows()
     if not len(X):
         return np.empty((0, 0)), None, None
-    X = check_rows(columns, X, reset=reset, dtype=columns._row_dtype(), numeric=numeric)
+    X = check_table(
+        columns, X, reset=reset, dtype=columns._row_dtype(), numeric=numeric
+    )
     y = None if y is None else np.asarray(y)
     check_consistent_length(X, y)
     weight = check_weights(weight, len(X), may_vanish=True)

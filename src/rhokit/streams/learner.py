@@ -10,6 +10,7 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
+from rhokit.frames import check_table
 from rhokit.streams.buffer import RowBuffer
 from rhokit.streams.columns import become, check_one_pass, learn, without_names
 from rhokit.validation import check_rows, check_weights
@@ -113,7 +114,7 @@ class Stream:
         """Learn rows (n, d), with targets and weights if they have any."""
         self._gather_single()
         columns = copy(self._columns)
-        rows = check_rows(
+        rows = check_table(
             columns,
             X,
             reset=not hasattr(columns, "n_features_in_"),
@@ -124,7 +125,7 @@ class Stream:
         targets = None if targets is None else np.asarray(targets)
         check_consistent_length(rows, targets)
         weights = check_weights(sample_weight, len(rows), may_vanish=True)
-        self._columns = columns
+        self._columns, self._work._row_schema = columns, columns.schema_
         self._waiting.add(rows, targets, weights)
         self.n_seen += len(rows)
         if self._waiting.n_rows >= self._buffer_rows:
@@ -172,10 +173,12 @@ class Stream:
             raise ValueError(
                 f"a row must have {columns.n_features_in_} values, got {len(x)}"
             )
-        if columns._numeric_rows():
+        mixed = columns.schema_ is not None
+        if columns._numeric_rows() and not mixed:
             _refuse_non_numbers(columns, x)
+        row = columns.schema_.encode_row(x) if mixed else x
         self._columns = columns
-        return tuple(x)  # a list may be filled with the next row
+        return tuple(row)  # a list may be filled with the next row
 
     def _gather_single(self):
         """Move rows that came one by one to the buffer, as one batch."""

@@ -1,35 +1,36 @@
 """Tables larger than memory: files and folders, read in order with pyarrow."""
 
 import hashlib
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as pa_dataset
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-try:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.csv as pa_csv
-    import pyarrow.dataset as pa_dataset
-    import pyarrow.parquet as pq
-except ImportError as error:
-    raise ImportError(
-        "reading files needs pyarrow: pip install 'rhokit[files]'"
-    ) from error
+from rhokit.frames import MOST_CATEGORIES, Schema
+from rhokit.streams.arrow import (
+    checked_missing,
+    distinct_values,
+    filled,
+    is_category,
+    is_number,
+    skip_rows,
+    value_type,
+)
+from rhokit.streams.files import (
+    as_text,
+    is_text,
+    open_dataset,
+    reading_error,
+    refuse_numbers,
+)
 
-_FORMATS = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".csv": "csv",
-    ".arrow": "ipc",
-    ".feather": "ipc",
-    ".ipc": "ipc",
-}
-_COMPRESSIONS = {".gz", ".bz2", ".zst", ".lz4"}
 # Rows that are decoded at once, and bytes that are read at once: small, so that what
 # pyarrow holds stays small beside a batch.
 _RECORD_ROWS = 65_536
@@ -78,6 +79,16 @@ class Table:
         Whether the columns of X, and the targets, must be numbers.
     dtype : dtype, optional
         Of X; without it float32 where all columns are, else float64.
+    mixed : bool
+        Whether columns of X that are text, truth values or dictionaries are
+        categories, and X is wide (see :mod:`rhokit.frames`).
+    categories : list of str
+        Columns that are categories whatever they look like.
+    missing : "raise", "drop" or mapping
+        What to do with rows that lack a value: refuse them, leave them out, or fill in
+        the values of this mapping by column.
+    schema : Schema, optional
+        Kinds of the columns, where they are known.
     """
 
     def __init__(
@@ -90,8 +101,14 @@ class Table:
         numeric: bool = True,
         numeric_target: bool = False,
         dtype: Any = None,
+        mixed: bool = False,
+        categories: Iterable[str] = (),
+        missing: str | Mapping[str, Any] = "raise",
+        schema: Schema | None = None,
     ) -> None:
-        dataset = _open(source)
+        dataset = open_dataset(source)
+        self._missing = checked_missing(missing)
+        self.schema = schema
         self.targets = [target] if isinstance(target, str) else list(target or [])
         self._flat_target = isinstance(target, str)
         self.weight = weight
@@ -101,15 +118,20 @@ class Table:
         self.columns = [wanted] if isinstance(wanted, str) else list(wanted)
         self._used = [*self.columns, *self.targets, *([weight] if weight else [])]
         self._numeric = numeric
+        self._require(dataset.schema)
+        self._named = self._checked_names(categories)
+        self.categories = self._categories(dataset.schema) if mixed else []
         self._numbers = [
-            *(self.columns if numeric else []),
+            *([n for n in self.columns if n not in self.categories] if numeric else []),
             *(self.targets if numeric_target else []),
             *([weight] if weight else []),
         ]
-        self._check(dataset.schema)
-        # Columns of text files that start with integers would refuse a fraction.
-        is_text = isinstance(getattr(dataset, "format", None), pa_dataset.CsvFileFormat)
-        self._dataset = _open(source, self._numbers) if is_text else dataset
+        self._refuse_text(dataset.schema, "the table")
+        if is_text(dataset):
+            types = dict.fromkeys(self._numbers, pa.float64())
+            types |= dict.fromkeys(self.categories, pa.string())
+            dataset = open_dataset(source, types)
+        self._dataset = dataset
         try:
             self.pieces = list(self._pieces())
         except (pa.ArrowException, OSError) as error:
@@ -134,7 +156,7 @@ class Table:
         held = 0
         for index in range(start.piece, len(self.pieces)):
             offset = start.offset if index == start.piece else 0
-            for record in _skip(self._records(self.pieces[index]), offset):
+            for record in skip_rows(self._records(self.pieces[index]), offset):
                 taken = 0
                 while taken < record.num_rows:
                     part = record.slice(taken, size - held)
@@ -146,6 +168,14 @@ class Table:
                         parts, held = [], 0
         if held:
             yield self._arrays(parts), self.end
+
+    def frames(self, size: int) -> Iterator[pa.Table]:
+        """The columns of X as Arrow tables of at most ``size`` rows."""
+        for piece in self.pieces:
+            for record in self._records(piece):
+                table = pa.Table.from_batches([record]).select(self.columns)
+                for start in range(0, table.num_rows, size):
+                    yield table.slice(start, size)
 
     def some_pieces(self, most: int) -> "Table":
         """The same table with few of its pieces, spread over the whole.
@@ -159,7 +189,7 @@ class Table:
 
     def only_targets(self) -> "Table":
         """The same table with no columns but its targets."""
-        return self._like(columns=[], weight=None)
+        return self._like(columns=[], weight=None, schema=None)
 
     def fingerprint(self) -> str:
         """Digest of the files, by name, size and time, and of the columns."""
@@ -183,6 +213,26 @@ class Table:
 
     # ---- opening -----------------------------------------------------------------
 
+    def _categories(self, schema: pa.Schema) -> list[str]:
+        """Columns of X that are categories: as is known, or by their type."""
+        if self.schema is not None:
+            kinds = dict(zip(self.schema.names, self.schema.kinds, strict=True))
+            return [n for n in self.columns if kinds.get(n, "number") != "number"]
+        return [
+            name
+            for name in self.columns
+            if name in self._named or is_category(schema.field(name).type)
+        ]
+
+    def _checked_names(self, categories: Iterable[str]) -> list[str]:
+        names = [categories] if isinstance(categories, str) else list(categories)
+        for name in names:
+            if name not in self.columns:
+                raise ValueError(
+                    f"categories: {name!r} is not among the columns {self.columns}"
+                )
+        return names
+
     def _like(self, **changes: Any) -> "Table":
         other = object.__new__(Table)
         other.__dict__ = self.__dict__ | changes
@@ -190,8 +240,8 @@ class Table:
         other._used = [*other.columns, *other.targets, *weight]
         return other
 
-    def _check(self, schema: pa.Schema) -> None:
-        """Refuse columns that are not there, or not numbers, before reading any."""
+    def _require(self, schema: pa.Schema) -> None:
+        """Refuse columns that are not there, before reading any."""
         if not self.columns:
             raise ValueError(f"no columns to learn from: the table has {schema.names}")
         if len(set(self._used)) < len(self._used):
@@ -204,13 +254,12 @@ class Table:
                 raise ValueError(
                     f"column {name!r} is not in the table, which has {schema.names}"
                 )
-        self._refuse_text(schema, "the table")
 
     def _refuse_text(self, schema: pa.Schema, owner: str) -> None:
         for name in self._numbers:
             place = schema.get_field_index(name)
-            kind = _value_type(schema.types[place]) if place >= 0 else pa.float64()
-            if not _is_number(kind):
+            kind = value_type(schema.types[place]) if place >= 0 else pa.float64()
+            if not is_number(kind):
                 raise ValueError(
                     f"column {name!r} must be numbers, but {owner} holds {kind}: "
                     "choose others with columns=[...], or convert it"
@@ -221,9 +270,10 @@ class Table:
         schemas = [self._dataset.schema]
         schemas += [p.fragment.physical_schema for p in self.pieces if p.n_rows]
         narrow = all(
-            _value_type(schema.field(name).type) in (pa.float32(), pa.float16())
+            value_type(schema.field(name).type) in (pa.float32(), pa.float16())
             for schema in {id(schema): schema for schema in schemas}.values()
             for name in self.columns
+            if name not in self.categories
         )
         return np.dtype(np.float32 if narrow else np.float64)
 
@@ -282,11 +332,28 @@ class Table:
                     _RECORD_ROWS, row_groups=[piece.row_group], columns=self._used
                 )
         except (pa.ArrowException, OSError) as error:
-            raise OSError(f"{piece.name} could not be read: {error}") from error
+            lines = as_text(piece.name) if is_text(self._dataset) else iter(())
+            raise reading_error(piece.name, error, lines) from error
 
     def _arrays(self, parts: list[pa.RecordBatch]) -> Arrays:
         """Records as X (n, d), y (n,) or (n, t), and weights (n,)."""
+        parts = [self._without_gaps(part) for part in parts]
         rows = sum(part.num_rows for part in parts)
+        y = None
+        if self.targets:
+            columns = [self._joined(parts, name) for name in self.targets]
+            y = columns[0] if self._flat_target else np.stack(columns, axis=1)
+        weight = None if self.weight is None else self._joined(parts, self.weight)
+        return self._rows(parts, rows), y, weight
+
+    def _rows(self, parts: list[pa.RecordBatch], rows: int) -> NDArray[Any]:
+        """The columns of X, (n, d), or wide."""
+        if self.schema is not None:
+            for name in self.columns:
+                for part in parts:
+                    self._refuse_gaps(part.column(name), name)
+            table = pa.Table.from_batches(parts).select(self.columns)
+            return self.schema.encode(table, self.dtype)
         dtype = self.dtype if self._numeric else object
         X = np.empty((rows, len(self.columns)), dtype)
         for index, name in enumerate(self.columns):
@@ -296,12 +363,7 @@ class Table:
                 X[start:stop, index] = self._values(
                     part, name, missing=not self._numeric
                 )
-        y = None
-        if self.targets:
-            columns = [self._joined(parts, name) for name in self.targets]
-            y = columns[0] if self._flat_target else np.stack(columns, axis=1)
-        weight = None if self.weight is None else self._joined(parts, self.weight)
-        return X, y, weight
+        return X
 
     def _joined(self, parts: list[pa.RecordBatch], name: str) -> NDArray[Any]:
         values = np.concatenate([self._values(part, name) for part in parts])
@@ -315,103 +377,64 @@ class Table:
             values = values.dictionary_decode()
         if pa.types.is_decimal(values.type):
             values = pc.cast(values, pa.float64())
-        if values.null_count and not missing:
+        if not missing:
+            self._refuse_gaps(values, name)
+        return np.asarray(values.to_numpy(zero_copy_only=False))
+
+    def _refuse_gaps(self, values: Any, name: str) -> None:
+        if values.null_count:
             raise ValueError(
                 f"column {name!r} has {values.null_count} missing values among "
                 f"{len(values):,} rows that were read together: drop or fill such rows"
             )
-        return np.asarray(values.to_numpy(zero_copy_only=False))
 
+    def _without_gaps(self, part: pa.RecordBatch) -> pa.RecordBatch:
+        """A record whose rows lack nothing, if that is what is wanted."""
+        if self._missing == "raise":
+            return part
+        if self._missing == "drop":
+            whole = np.ones(part.num_rows, bool)
+            for name in self._used:
+                gaps = pc.is_null(part.column(name), nan_is_null=True)
+                whole &= ~gaps.to_numpy(zero_copy_only=False)
+            return part if whole.all() else part.filter(pa.array(whole))
+        columns = {name: part.column(name) for name in part.schema.names}
+        for name in columns.keys() & dict(self._missing).keys():
+            columns[name] = filled(columns[name], dict(self._missing)[name], name)
+        return pa.RecordBatch.from_pydict(columns)
 
-def _open(source: Any, numbers: list[str] | None = None) -> Any:
-    """A pyarrow data set of a file, of a folder, or of several files.
-
-    Columns of text files that are said to be numbers are read as float64.
-    """
-    if isinstance(source, pa_dataset.Dataset):
-        if getattr(source, "_scan_options", None):
-            raise ValueError(
-                "a filtered Dataset cannot be read piece by piece: write what the "
-                "filter lets through to files, or give batches to fit_batches"
-            )
-        return source
-    paths = [source] if isinstance(source, str | os.PathLike) else list(source)
-    if not paths:
-        raise ValueError("source holds no files")
-    files = [file for path in paths for file in _files(Path(path))]
-    formats = {str(_format(file)) for file in files}
-    if len(formats) > 1:
-        raise ValueError(
-            f"files of one format can be read together, got {sorted(formats)}"
+    def learn_schema(self) -> None:
+        """Look all categories up, in a pass of their own, unless they are known."""
+        if self.schema is not None or not self.categories:
+            return
+        types = [self._dataset.schema.field(name).type for name in self.columns]
+        self.schema = Schema(
+            tuple(self.columns),
+            tuple(map(self._values_of, self.columns)),
+            tuple(bool(getattr(kind, "ordered", False)) for kind in types),
         )
-    (kind,) = formats
-    if numbers is not None:
-        types = {name: pa.float64() for name in numbers}
-        options = pa_csv.ConvertOptions(column_types=types)
-        kind = pa_dataset.CsvFileFormat(convert_options=options)
-    folder = str(paths[0]) if len(paths) == 1 and Path(paths[0]).is_dir() else None
-    try:
-        return pa_dataset.dataset(
-            [str(file) for file in files],
-            format=kind,
-            partitioning="hive" if folder else None,
-            partition_base_dir=folder,
-        )
-    except (pa.ArrowException, OSError) as error:
-        raise OSError(f"{_short(paths)} could not be read: {error}") from error
 
-
-def _files(path: Path) -> list[Path]:
-    """The file itself, or the files of a folder that hold tables."""
-    if not path.exists():
-        raise FileNotFoundError(f"{str(path)!r} does not exist")
-    if path.is_file():
-        if _format(path) is None:
-            raise ValueError(
-                f"{str(path)!r} has no ending that tells its format: one of "
-                f"{sorted(_FORMATS)} is needed, or a pyarrow Dataset"
-            )
-        return [path]
-    hidden = (".", "_")
-    files = [p for p in sorted(path.rglob("*")) if p.is_file()]
-    files = [p for p in files if not p.name.startswith(hidden) and _format(p)]
-    if not files:
-        raise ValueError(
-            f"the folder {str(path)!r} holds no files that end in {sorted(_FORMATS)}"
-        )
-    return files
-
-
-def _format(path: Path) -> str | None:
-    suffixes = [s.lower() for s in path.suffixes]
-    if suffixes and suffixes[-1] in _COMPRESSIONS:
-        suffixes.pop()
-    return _FORMATS.get(suffixes[-1]) if suffixes else None
-
-
-def _skip(records: Iterable[pa.RecordBatch], n_rows: int) -> Iterator[pa.RecordBatch]:
-    """Records without their first rows."""
-    for record in records:
-        passed = min(n_rows, record.num_rows)
-        n_rows -= passed
-        if passed < record.num_rows:
-            yield record.slice(passed)
-
-
-def _value_type(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    tests = (
-        pa.types.is_integer,
-        pa.types.is_floating,
-        pa.types.is_boolean,
-        pa.types.is_decimal,
-        pa.types.is_null,
-    )
-    return any(test(kind) for test in tests)
-
-
-def _short(paths: list[Any]) -> str:
-    return repr(str(paths[0])) if len(paths) == 1 else f"{len(paths)} files"
+    def _values_of(self, name: str) -> tuple[Any, ...] | None:
+        """All categories of a column, None of numbers."""
+        if name not in self.categories:
+            return None
+        if pa.types.is_boolean(self._dataset.schema.field(name).type):
+            return False, True
+        seen: dict[Any, None] = {}  # in the order of an ordered dictionary
+        only = self._like(columns=[name], targets=[], weight=None)
+        for index in range(len(self.pieces)):
+            for record in only._records(self.pieces[index]):
+                seen |= dict.fromkeys(distinct_values(record.column(name)))
+                if len(seen) > MOST_CATEGORIES + 1:
+                    raise ValueError(
+                        f"column {name!r} has more than {MOST_CATEGORIES:,} different "
+                        "values: names or texts are no categories, leave it out"
+                    )
+        seen.pop(None, None)
+        if not seen:
+            raise ValueError(f"column {name!r} holds no value at all: leave it out")
+        if getattr(self._dataset.schema.field(name).type, "ordered", False):
+            return tuple(seen)
+        if is_text(self._dataset) and name not in self._named:
+            refuse_numbers(name, list(seen), [piece.name for piece in self.pieces])
+        return tuple(sorted(seen, key=lambda value: (str(type(value)), value)))

@@ -1,0 +1,392 @@
+"""Frames with columns of categories: what the columns are, as rows of numbers.
+
+A category is a state like any other: a one-hot vector, or, where categories have an
+order, the softmax state of its place. Rows of numbers and such states side by side
+have a Gaussian kernel that is the product of the kernels of the columns,
+
+    exp(-γ‖x - y‖²) · ∏_c exp(-γ‖ψ(a_c) - ψ(b_c)‖²),
+
+so every map of the Gaussian kernel is a map of mixed columns too, and whatever sums,
+measures, merges or trains rows of numbers does so with categories.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from rhokit.core import gaussian_log_norm, softmax_states
+from rhokit.validation import check_rows, is_missing, refuse_non_finite
+
+__all__ = ["Schema", "check_table"]
+
+# More different values than this are names or texts, not categories.
+MOST_CATEGORIES = 1000
+# How fast the overlap of ordered categories falls with the places between them: that
+# of neighbours is about one half.
+_SHARPNESS = 2.8
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Names and kinds of the columns of a frame.
+
+    A row of d columns is encoded as a *wide* row of numbers: a column of numbers is one
+    of its entries, a column of C categories is C of them, the state of the category.
+
+    Parameters
+    ----------
+    names : tuple of str, of length d
+    categories : tuple of length d
+        The values of a column of categories, None for a column of numbers.
+    ordered : tuple of bool, of length d
+        Whether the categories of a column have an order.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from rhokit.frames import Schema
+    >>> size = pd.Categorical(["S", "M"], categories=["S", "M", "L"], ordered=True)
+    >>> frame = pd.DataFrame({"price": [1.5, 2.0], "size": size, "new": [True, False]})
+    >>> schema = Schema.of(frame)
+    >>> schema.kinds
+    ('number', 'ordered', 'category')
+    >>> schema.encode(frame).round(2)
+    array([[1.5 , 0.97, 0.24, 0.  , 0.  , 1.  ],
+           [2.  , 0.23, 0.94, 0.23, 1.  , 0.  ]])
+    """
+
+    names: tuple[str, ...]
+    categories: tuple[tuple[Any, ...] | None, ...]
+    ordered: tuple[bool, ...]
+
+    @classmethod
+    def of(cls, X: Any) -> "Schema | None":
+        """The schema of a frame; None of what is no frame or has numbers only."""
+        frame = _as_frame(X)
+        if frame is None or not any(_is_category(frame[n]) for n in frame.columns):
+            return None
+        columns = [frame[name] for name in frame.columns]
+        return cls(
+            tuple(frame.columns),
+            tuple(_categories(column) for column in columns),
+            tuple(_is_ordered(column) for column in columns),
+        )
+
+    # ---- what the columns are ------------------------------------------------------
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """``"number"``, ``"category"`` or ``"ordered"`` for each column."""
+        return tuple(
+            "number" if known is None else "ordered" if ordered else "category"
+            for known, ordered in zip(self.categories, self.ordered, strict=True)
+        )
+
+    @cached_property
+    def blocks(self) -> tuple[slice, ...]:
+        """Where each column stands in a wide row."""
+        widths = [1 if known is None else len(known) for known in self.categories]
+        stops = np.cumsum(widths).tolist()
+        starts = [0, *stops[:-1]]
+        return tuple(slice(a, b) for a, b in zip(starts, stops, strict=True))
+
+    @property
+    def width(self) -> int:
+        """Numbers of a wide row."""
+        return self.blocks[-1].stop
+
+    @cached_property
+    def is_number(self) -> NDArray[np.bool_]:
+        """Which entries of a wide row are numbers, shape (width,)."""
+        mask = np.zeros(self.width, bool)
+        for block, known in zip(self.blocks, self.categories, strict=True):
+            mask[block] = known is None
+        return mask
+
+    def states(self, column: int) -> NDArray[np.float64]:
+        """States of a column's categories, shape (C, C)."""
+        known = self.categories[column]
+        assert known is not None
+        count = len(known)
+        if not self.ordered[column] or count == 1:
+            return np.eye(count)
+        places = np.linspace(0, 1, count)
+        return np.asarray(softmax_states(places, count, _SHARPNESS * (count - 1) ** 2))
+
+    def category_columns(self) -> list[int]:
+        """Which of the columns hold categories."""
+        return [i for i, known in enumerate(self.categories) if known is not None]
+
+    @property
+    def has_order(self) -> bool:
+        """Whether some column's categories have an order."""
+        return any(self.ordered)
+
+    def part(self, columns: list[int]) -> "Schema":
+        """The schema of some of the columns."""
+        return Schema(
+            tuple(self.names[i] for i in columns),
+            tuple(self.categories[i] for i in columns),
+            tuple(self.ordered[i] for i in columns),
+        )
+
+    def log_mass(self, gamma: float) -> float:
+        r"""Logarithm of :math:`\int e^{-\gamma\|x-y\|^2}dx` over wide rows.
+
+        Over numbers an integral, over categories a sum; where these have an order, it
+        depends on the place, and this is its mean over the places.
+        """
+        mass = gaussian_log_norm(gamma, int(self.is_number.sum()))
+        for column in self.category_columns():
+            overlaps = self.category_kernel(column, gamma)
+            mass += math.log(overlaps.sum(axis=0).mean())
+        return mass
+
+    def category_kernel(self, column: int, gamma: float) -> NDArray[np.float64]:
+        """Kernel of any two categories of a column, shape (C, C)."""
+        states = self.states(column)
+        squares = ((states[:, None] - states) ** 2).sum(axis=2)
+        return np.asarray(np.exp(-gamma * squares))
+
+    # ---- rows ------------------------------------------------------------------------
+
+    def encode(self, X: Any, dtype: Any = np.float64) -> NDArray[Any]:
+        """A frame as wide rows of numbers (n, width), NaN for what is missing."""
+        frame = _as_frame(X)
+        if frame is None:
+            raise TypeError(
+                "a frame with columns of categories was learned from, so rows must "
+                f"come as a frame too, got {type(X).__name__}"
+            )
+        self._compare(frame)
+        rows = np.empty((len(frame), self.width), dtype)
+        for index, block in enumerate(self.blocks):
+            column = frame[self.names[index]]
+            if self.categories[index] is None:
+                rows[:, block.start] = _numbers(column)
+                continue
+            codes = self._codes(index, column)
+            states = np.vstack(
+                [self.states(index), np.full(block.stop - block.start, np.nan)]
+            )
+            rows[:, block] = states[codes]  # code -1 is the last: a gap
+        return rows
+
+    def encode_row(self, values: list[Any]) -> NDArray[np.float64]:
+        """The values of a single row, in the order of the columns, as a wide one."""
+        row = np.empty(self.width)
+        for index, (value, block) in enumerate(zip(values, self.blocks, strict=True)):
+            known = self.categories[index]
+            if is_missing(value):
+                row[block] = np.nan
+            elif known is None:
+                row[block] = self._number(index, value)
+            else:
+                row[block] = self.states(index)[self._code(index, value)]
+        refuse_non_finite(row[None], "a row", _name_of(self))
+        return row
+
+    def decode(self, rows: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """Wide rows as columns by name, each category the nearest one."""
+        columns = {}
+        for index, (name, block) in enumerate(
+            zip(self.names, self.blocks, strict=True)
+        ):
+            known = self.categories[index]
+            if known is None:
+                columns[name] = rows[:, block.start]
+                continue
+            codes = self.nearest(index, rows)
+            values = np.empty(len(known), object)
+            values[:] = known
+            columns[name] = values[codes]
+        return columns
+
+    def nearest(self, column: int, rows: NDArray[Any]) -> NDArray[np.intp]:
+        """Codes of the categories nearest to what stands in wide rows, shape (n,)."""
+        states = self.states(column)
+        overlaps = rows[:, self.blocks[column]] @ states.T - (states**2).sum(axis=1) / 2
+        return np.asarray(overlaps.argmax(axis=1))
+
+    def _codes(self, index: int, column: Any) -> NDArray[np.intp]:
+        """Place of each value among the column's categories, -1 for a gap."""
+        lookup = {
+            value: code for code, value in enumerate(self.categories[index] or ())
+        }
+        values = column.to_list()
+        codes = np.fromiter((lookup.get(v, -1) for v in values), np.intp, len(values))
+        for row in np.flatnonzero(codes < 0):
+            if not is_missing(values[row]):
+                raise ValueError(
+                    f"column {self.names[index]!r} holds {values[row]!r} (first in row "
+                    f"{row}), which is not among the categories that were learned: "
+                    f"{_some(self.categories[index] or ())}"
+                )
+        return codes
+
+    def _code(self, index: int, value: Any) -> int:
+        known = self.categories[index] or ()
+        if value in known:
+            return known.index(value)
+        raise ValueError(
+            f"column {self.names[index]!r} holds {value!r}, which is not among the "
+            f"categories that were learned: {_some(known)}"
+        )
+
+    def _number(self, index: int, value: Any) -> float:
+        if isinstance(value, int | float | np.number):
+            return float(value)
+        raise ValueError(
+            f"column {self.names[index]!r} must be a number, got {value!r}"
+        )
+
+    def _compare(self, frame: Any) -> None:
+        """Refuse other columns than those that were learned, by name."""
+        if list(frame.columns) == list(self.names):
+            return
+        missing = [name for name in self.names if name not in frame.columns]
+        unknown = [name for name in frame.columns if name not in self.names]
+        problem = " and ".join(
+            text
+            for text in (
+                f"lacks {missing}" if missing else "",
+                f"also has {unknown}" if unknown else "",
+            )
+            if text
+        )
+        raise ValueError(
+            "The feature names should match those that were passed during fit: "
+            f"{list(self.names)}; the frame {problem or 'has them in another order'}"
+        )
+
+
+def check_table(
+    estimator: Any,
+    X: Any,
+    *,
+    reset: bool,
+    dtype: Any = None,
+    numeric: bool = True,
+    may_miss: bool = False,
+) -> NDArray[Any]:
+    """Rows as a C-ordered array, wide where there are columns of categories.
+
+    What :func:`~rhokit.validation.check_rows` does for numbers, and the same for
+    frames with categories. Sets or uses ``schema_`` of the estimator, which is None
+    where all columns are numbers. ``may_miss`` lets NaN pass.
+    """
+    if reset and numeric:
+        # Who passes wide rows on says what they are made of.
+        given = getattr(estimator, "_row_schema", None)
+        estimator.schema_ = Schema.of(X) if given is None else given
+    schema = getattr(estimator, "schema_", None)
+    if schema is None or not numeric:
+        return check_rows(
+            estimator, X, reset=reset, dtype=dtype, numeric=numeric, may_miss=may_miss
+        )
+    if reset:
+        estimator.n_features_in_ = len(schema.names)
+        estimator.feature_names_in_ = np.array(schema.names, dtype=object)
+    rows = _encoded(schema, X, dtype)
+    if not len(rows):
+        raise ValueError(
+            f"Found array with 0 sample(s) (shape={(0, len(schema.names))}) while a "
+            f"minimum of 1 is required by {type(estimator).__name__}."
+        )
+    refuse_non_finite(rows, type(estimator).__name__, _name_of(schema), may_miss)
+    return rows
+
+
+def _encoded(schema: Schema, X: Any, dtype: Any) -> NDArray[Any]:
+    """Wide rows of a frame, or what are wide rows already."""
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[1] == schema.width:
+        wanted = dtype if dtype is not None else np.promote_types(X.dtype, np.float32)
+        return np.ascontiguousarray(X, dtype=wanted)
+    return schema.encode(X, np.float64 if dtype is None else dtype)
+
+
+def _name_of(schema: Schema) -> Callable[[int], str]:
+    """From an entry of a wide row to the name of its column."""
+    stops = [block.stop for block in schema.blocks]
+    return lambda entry: schema.names[int(np.searchsorted(stops, entry, side="right"))]
+
+
+def _as_frame(X: Any) -> Any:
+    """A narwhals frame of a pandas, polars or Arrow one; None of anything else."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def _is_category(column: Any) -> bool:
+    return isinstance(column.dtype, nw.Categorical | nw.Enum | nw.Boolean)
+
+
+def _is_ordered(column: Any) -> bool:
+    """Whether categories have an order: pandas' and Arrow's say so, Enum is one."""
+    if isinstance(column.dtype, nw.Enum):
+        return True
+    return bool(getattr(getattr(column.to_native(), "type", None), "ordered", False))
+
+
+def _categories(column: Any) -> tuple[Any, ...] | None:
+    """The categories of a column: those that it declares, or else those it holds."""
+    if not _is_category(column):
+        return None
+    if isinstance(column.dtype, nw.Boolean):
+        return (False, True)
+    values = _declared(column)
+    if values is None:
+        seen = {v for v in column.to_list() if not is_missing(v)}
+        values = sorted(seen, key=lambda value: (str(type(value)), value))
+    if not values:
+        raise ValueError(f"column {column.name!r} holds no category: all are missing")
+    if len(values) > MOST_CATEGORIES:
+        raise ValueError(
+            f"column {column.name!r} has {len(values):,} categories, more than "
+            f"{MOST_CATEGORIES:,}: names or texts are no categories, leave it out"
+        )
+    return tuple(values)
+
+
+def _declared(column: Any) -> list[Any] | None:
+    """Categories that a column lists itself, in their order; polars' do not."""
+    if isinstance(column.dtype, nw.Enum):
+        return list(column.dtype.categories)
+    native = column.to_native()
+    listed = getattr(getattr(native, "dtype", None), "categories", None)
+    if listed is not None and hasattr(listed, "tolist"):  # pandas
+        return list(listed.tolist())
+    if _is_ordered(column) and native.num_chunks:  # Arrow
+        return list(native.chunk(0).dictionary.to_pylist())
+    return None
+
+
+def _numbers(column: Any) -> NDArray[Any]:
+    """A column of numbers; what is missing is NaN."""
+    values = column.to_numpy()
+    try:
+        if values.dtype.kind in "mM":
+            raise TypeError("dates and durations are no numbers")
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        example = next((v for v in column.to_list() if not _is_number(v)), None)
+        raise ValueError(
+            f"column {column.name!r} must be numbers, but holds {example!r}: if these "
+            "are categories, make them so, as pandas' astype('category') does"
+        ) from error
+
+
+def _is_number(value: Any) -> bool:
+    return is_missing(value) or (isinstance(value, int | float | np.number))
+
+
+def _some(values: tuple[Any, ...], most: int = 8) -> str:
+    shown = ", ".join(map(repr, values[:most]))
+    more = len(values) - most
+    return f"{shown}, and {more} more" if more > 0 else shown

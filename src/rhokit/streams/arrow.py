@@ -1,0 +1,85 @@
+"""Arrow columns: what they hold, and values in place of missing ones."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+
+def checked_missing(missing: Any) -> Any:
+    """Refuse what says nothing about missing values."""
+    if missing in ("raise", "drop") or isinstance(missing, Mapping):
+        return missing
+    raise ValueError(
+        "missing must be 'raise', 'drop', or values to fill in by column, got "
+        f"{missing!r}"
+    )
+
+
+def distinct_values(values: Any) -> list[Any]:
+    """Distinct values, of an ordered dictionary all that it lists, in their order."""
+    if getattr(values.type, "ordered", False):
+        return list(values.dictionary.to_pylist())
+    return list(pc.unique(values).to_pylist())
+
+
+def filled(values: Any, value: Any, name: str) -> Any:
+    """A column with a value in place of those that are missing."""
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    try:
+        gaps = pc.is_null(values, nan_is_null=True)
+        if isinstance(value, float) and pa.types.is_integer(values.type):
+            values = pc.cast(values, pa.float64())
+        return pc.if_else(gaps, pa.scalar(value, values.type), values)
+    except (pa.ArrowException, TypeError) as error:
+        raise ValueError(
+            f"column {name!r} of {values.type} cannot be filled with {value!r}: {error}"
+        ) from error
+
+
+def skip_rows(
+    records: Iterable[pa.RecordBatch], n_rows: int
+) -> Iterator[pa.RecordBatch]:
+    """Records without their first rows."""
+    for record in records:
+        passed = min(n_rows, record.num_rows)
+        n_rows -= passed
+        if passed < record.num_rows:
+            yield record.slice(passed)
+
+
+def value_type(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def is_number(kind: pa.DataType) -> bool:
+    tests = (
+        pa.types.is_integer,
+        pa.types.is_floating,
+        pa.types.is_boolean,
+        pa.types.is_decimal,
+        pa.types.is_null,
+    )
+    return any(test(kind) for test in tests)
+
+
+def is_category(kind: pa.DataType) -> bool:
+    tests = (
+        pa.types.is_dictionary,
+        pa.types.is_boolean,
+        pa.types.is_string,
+        pa.types.is_large_string,
+        pa.types.is_string_view,
+    )
+    return any(test(kind) for test in tests)
+
+
+def numbers_of(frame: pa.Table, names: list[str]) -> NDArray[np.float64]:
+    """Columns of numbers as rows (n, d), NaN where a value is missing."""
+    columns = [pc.cast(frame.column(name), pa.float64()) for name in names]
+    values = [column.to_numpy() for column in columns]
+    return np.column_stack(values) if values else np.empty((frame.num_rows, 0))
