@@ -484,3 +484,13 @@ def test_random_features_do_not_ask_for_ever_narrower_kernels(d):
         for name in ("fourier", "landmarks")
     )
     assert exact / 8 < random < exact * 8
+
+
+def test_grids_of_named_columns_need_no_names():
+    frame = pd.DataFrame(
+        np.random.default_rng(0).normal(size=(50, 2)), columns=["a", "b"]
+    )
+    for feature_map in ("landmarks", "fourier", "grid"):
+        model = DMKDE(gamma=1.0, feature_map=feature_map, n_components=16).fit(frame)
+        *_, density = model.grid(8)  # warnings are errors
+        assert density.shape == (8, 8)

@@ -43,6 +43,8 @@ SEEDS = (
     "density-series-line",
     "density-series-bounds",
     "density-words",
+    "density-mixed",
+    "classes-mixed-factor",
     "density-unfitted",
     "mean-complex",
     "classes-reject",

@@ -138,6 +138,26 @@ def frame(n=80):
     return pd.DataFrame(plane(n=n), columns=["length", "width"])
 
 
+def mixed(n=80):
+    """Numbers, categories of text and of integers, an order, and truth values."""
+    rng = np.random.default_rng(6)
+    levels = ["low", "middle", "high"]
+    return pd.DataFrame(
+        {
+            "length": plane(n=n)[:, 0],
+            "colour": pd.Categorical.from_codes(
+                rng.integers(2, size=n), ["ash", "red"]
+            ),
+            "code": pd.Categorical(rng.choice([4, 7, 9], n), [4, 7, 9]),
+            "level": pd.Categorical.from_codes(
+                rng.integers(3, size=n), levels, ordered=True
+            ),
+            "new": rng.random(n) < 0.5,
+            "width": plane(n=n)[:, 1],
+        }
+    )
+
+
 TEXT = ("aphid", "bee", "cicada")
 
 PLANE = Data(plane())
@@ -155,6 +175,9 @@ VALUES = Data(plane(), values(plane()))
 SINGLE_VALUES = Data(plane("float32"), values(plane()))
 PAIRS = Data(wide(), np.column_stack([values(wide()), -2 * values(wide()[:, ::-1])]))
 FRAME = Data(frame(), parts(plane(), TEXT))
+MIXED = Data(mixed())
+MIXED_CLASSES = Data(mixed(), parts(plane(), TEXT))
+MIXED_VALUES = Data(mixed(), values(plane()))
 # Their first halves span the box of a grid.
 SPAN_LINE = Data(spanning(line()))
 SPAN_PLANE = Data(spanning(plane()))
@@ -329,9 +352,28 @@ def _series_cases():
     yield "values-series-raw", fitted(numbers(calibration=None)), SPAN_LINE_VALUES
 
 
+def _mixed_cases():
+    """Models of frames with categories."""
+    yield "density-mixed", fitted(estimator(DMKDE)), MIXED
+    yield "density-mixed-gaps", fitted(estimator(DMKDE, missing="integrate")), MIXED
+    waves = estimator(DMKDE, feature_map="fourier", dtype="float32")
+    yield "density-mixed-fourier", fitted(waves), MIXED
+    yield "density-mixed-whitened", fitted(estimator(DMKDE, scale="whiten")), MIXED
+    yield "density-mixed-prepared", prepared(estimator(DMKDE)), MIXED
+    yield "mean-mixed", fitted(estimator(MeanEmbeddingKDE)), MIXED
+    yield "classes-mixed", fitted(estimator(DMKDClassifier, rank=5)), MIXED_CLASSES
+    rejects = estimator(DMKDClassifier, reject=0.1)
+    yield "classes-mixed-reject", fitted(rejects), MIXED_CLASSES
+    yield "joint-mixed", fitted(estimator(QMClassifier)), MIXED_CLASSES
+    few = {"n_levels": 6, "beta": 30.0}
+    yield "values-mixed", fitted(estimator(QMRegressor, **few)), MIXED_VALUES
+    yield "trained-mixed", fitted(trained(DMKDClassifierSGD)), MIXED_CLASSES
+
+
 def _all_cases():
     yield from _density_cases(DMKDE, "density")
     yield from _series_cases()
+    yield from _mixed_cases()
     yield "density-rank", fitted(estimator(DMKDE, rank=4)), PLANE
     yield "density-share", fitted(estimator(DMKDE, rank=0.5)), SINGLE
     yield "density-loo", fitted(estimator(DMKDE, gamma="loo")), PLANE
@@ -426,6 +468,8 @@ MAPS = {
         "series-space", fitted_map(lambda: series(tol=0.3, gamma=0.03)), SPACE
     ),
     "map-of-a-frame": Case("map-of-a-frame", fitted_map(landmarks), Data(frame())),
+    "map-of-mixed": Case("map-of-mixed", fitted_map(landmarks), MIXED),
+    "waves-of-mixed": Case("waves-of-mixed", fitted_map(fourier), MIXED),
 }
 
 
@@ -476,7 +520,8 @@ def answers(model, queries):
 def _drawn(model):
     """Rows drawn from the density, or why that cannot be."""
     try:
-        return model.sample(5, random_state=7)
+        rows = model.sample(5, random_state=7)
+        return pd.DataFrame(rows).to_numpy() if isinstance(rows, dict) else rows
     except ValueError as error:  # few random features have no density but noise
         return np.array(str(error))
 

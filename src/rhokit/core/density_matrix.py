@@ -12,6 +12,7 @@ from rhokit.core.arrays import (
     wide,
     wide_sum_dtype,
 )
+from rhokit.core.html import state_html
 from rhokit.core.measurement import factor_born
 from rhokit.core.spectrum import (
     Rank,
@@ -243,6 +244,9 @@ class LowRankDensityMatrix:
         _, values, vectors = xp.linalg.svd(stacked, full_matrices=False)
         merged = values[:, :rank, None] * vectors[:, :rank, :]
         return LowRankDensityMatrix(merged, weight)
+
+    def _repr_html_(self) -> str:
+        return state_html(self, self.factor)
 
 
 def pad_and_stack(factors: list[Array]) -> Array:

@@ -6,6 +6,7 @@ from typing import Self
 from array_api_compat import array_namespace, device
 
 from rhokit.core.arrays import Array, real
+from rhokit.core.html import state_html
 
 # Weights that should cancel exactly may differ by rounding; a larger shortfall
 # means that rows are being forgotten which were never seen.
@@ -96,6 +97,9 @@ class Sums:
 
     def _like(self, total: Array, weight: Array) -> Self:
         return replace(self, total=total, weight=weight)
+
+    def _repr_html_(self) -> str:
+        return state_html(self, self.total)
 
 
 def inverse_weight(weight: Array) -> Array:

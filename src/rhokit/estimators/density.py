@@ -1,5 +1,6 @@
 """DMKDE: density estimation with a density matrix."""
 
+from copy import copy
 from itertools import product
 
 import numpy as np
@@ -185,7 +186,9 @@ class DensityEstimator(DensityMixin, StateEstimator):
     def _density_on(self, axes):
         """Density at all points of a grid, the last column's values first."""
         points = np.stack(np.meshgrid(*axes), axis=-1)
-        density = self.density(points.reshape(-1, len(axes)))
+        nameless = copy(self)  # as points of a grid are
+        vars(nameless).pop("feature_names_in_", None)
+        density = nameless.density(points.reshape(-1, len(axes)))
         return density.reshape(points.shape[:-1])
 
     def coverage(self, X):

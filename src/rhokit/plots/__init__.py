@@ -1,0 +1,20 @@
+"""Pictures of fitted models, as scikit-learn's displays are.
+
+Every display holds the numbers of its picture, which ``from_estimator`` computes, and
+draws them with ``plot``. None of them opens a window: a notebook shows what was drawn,
+a script saves ``display.figure_``. matplotlib is loaded when something is drawn.
+"""
+
+from rhokit.plots.calibration import CalibrationDisplay
+from rhokit.plots.density import DensityDisplay
+from rhokit.plots.interval import IntervalDisplay
+from rhokit.plots.score import ScoreDisplay
+from rhokit.plots.spectrum import SpectrumDisplay
+
+__all__ = [
+    "CalibrationDisplay",
+    "DensityDisplay",
+    "IntervalDisplay",
+    "ScoreDisplay",
+    "SpectrumDisplay",
+]

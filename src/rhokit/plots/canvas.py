@@ -1,0 +1,56 @@
+"""What all pictures share: axes to draw on, colours, words."""
+
+import numpy as np
+
+# Okabe and Ito's colours, which people with any colour vision tell apart.
+BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
+CYCLE = (BLUE, ORANGE, GREEN, "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#8C8C00")
+INK, FAINT, PALE = "#333333", "#777777", "#d9dde3"
+SEQUENCE = "Blues"
+
+
+def pyplot(owner):
+    """matplotlib's pyplot, for a display of this name."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            f"{owner} needs matplotlib: pip install 'rhokit[plot]'"
+        ) from error
+    return plt
+
+
+def axes_for(owner, ax, size):
+    """Axes to draw on: those given, or those of a new figure of this size."""
+    plt = pyplot(owner)
+    if ax is None:
+        _, ax = plt.subplots(figsize=size, layout="constrained")
+    return ax
+
+
+def tidy(ax, *, title=None, x=None, y=None):
+    """Title, labels, and no more lines than needed."""
+    if title is not None:
+        ax.set_title(title, loc="left", fontsize="medium")
+    if x is not None:
+        ax.set_xlabel(x)
+    if y is not None:
+        ax.set_ylabel(y)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def percent(share):
+    """A share in hundredths, with a decimal only where it says something."""
+    return f"{round(100 * float(share), 1):g} %"
+
+
+def count(number, noun):
+    """So many of something."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def some(n, most):
+    """At most so many of n places, in order, and the same every time."""
+    if most is None or n <= most:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(0).choice(n, most, replace=False))

@@ -1,0 +1,233 @@
+"""Numbers and categories in one model: against kernels written out, and by laws."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import norm
+from sklearn.base import clone
+
+from rhokit import (
+    DMKDE,
+    DMKDClassifier,
+    MeanEmbeddingKDE,
+    QMClassifier,
+    QMOrdinalClassifier,
+    QMRegressor,
+)
+
+LEVELS = ["low", "middle", "high"]
+MODELS = [
+    DMKDE(n_components=24, random_state=0),
+    DMKDE(n_components=24, feature_map="fourier", random_state=0),
+    DMKDE(n_components=24, scale="whiten", random_state=0),
+    MeanEmbeddingKDE(n_components=24, random_state=0),
+    DMKDClassifier(n_components=24, random_state=0),
+    QMClassifier(n_components=24, random_state=0),
+    QMOrdinalClassifier(n_components=24, random_state=0),
+    QMRegressor(n_components=24, n_levels=8, random_state=0),
+]
+EVERY_MODEL = pytest.mark.parametrize("model", MODELS, ids=lambda m: repr(m)[:40])
+
+
+def table(n=120, seed=0):
+    """Numbers x, y with groups in x, and a level that follows y."""
+    rng = np.random.default_rng(seed)
+    group = rng.integers(3, size=n)
+    x, y = rng.normal(3 * group, 1), rng.normal(size=n)
+    level = np.digitize(y + 0.3 * rng.normal(size=n), [-0.5, 0.5])
+    return pd.DataFrame(
+        {
+            "x": x,
+            "group": pd.Categorical.from_codes(group, ["a", "b", "c"]),
+            "y": y,
+            "level": pd.Categorical.from_codes(level, LEVELS, ordered=True),
+        }
+    )
+
+
+def target(model, frame):
+    """Something to learn from the rows, of the model's kind; None for densities."""
+    if isinstance(model, QMRegressor):
+        return frame["x"].to_numpy() + frame["y"].to_numpy()
+    if isinstance(model, DMKDE | MeanEmbeddingKDE):
+        return None
+    return (frame["x"] > 3).to_numpy().astype(int)
+
+
+def answer(model, frame):
+    if hasattr(model, "predict_proba"):
+        return model.predict_proba(frame)
+    if hasattr(model, "predict"):
+        return model.predict(frame)
+    return model.score_samples(frame)
+
+
+def all_categories(frame):
+    """The frame once for every combination of group and level."""
+    for group in frame["group"].cat.categories:
+        for level in LEVELS:
+            yield frame.assign(
+                group=pd.Categorical([group] * len(frame), ["a", "b", "c"]),
+                level=pd.Categorical([level] * len(frame), LEVELS, ordered=True),
+            )
+
+
+class TestDensity:
+    """Over landmarks that are all rows nothing is approximated."""
+
+    def test_product_of_kernels_written_out(self):
+        frame = table()[["x", "group"]]
+        model = DMKDE(gamma=1.7, n_components=500).fit(frame)
+        x, group = frame["x"].to_numpy(), frame["group"].cat.codes.to_numpy()
+        width = 1 / np.sqrt(2 * 1.7)
+        other = np.exp(-2 * 1.7)
+        expected = np.zeros(len(frame))
+        for i in range(len(frame)):
+            for j in range(len(frame)):
+                same = 1.0 if group[i] == group[j] else other
+                expected[i] += norm.pdf(x[i], x[j], width) * same / (1 + 2 * other)
+        assert_allclose(model.density(frame), expected / len(frame), rtol=1e-9)
+
+    @pytest.mark.parametrize("scale", ["std", "whiten", None])
+    @pytest.mark.parametrize("n_components", [500, 24])
+    def test_integrates_to_one(self, scale, n_components):
+        """Where all rows are landmarks; else to what these cover."""
+        frame = table(60)
+        model = DMKDE(gamma=1.0, n_components=n_components, scale=scale, random_state=0)
+        model.fit(frame)
+        step = 0.4
+        axes = np.meshgrid(np.arange(-8, 15, step), np.arange(-7, 7, step))
+        points = pd.DataFrame(
+            {"x": axes[0].ravel(), "group": "a", "y": axes[1].ravel()}
+        )
+        points = points.assign(group=pd.Categorical(points["group"], ["a", "b", "c"]))
+        points = points.assign(level=pd.Categorical(["low"] * len(points), LEVELS))
+        total = sum(
+            model.density(part[list(frame.columns)]).sum()
+            for part in all_categories(points)
+        )
+        assert_allclose(total * step**2, 1, rtol=1e-6)
+
+    def test_categories_alone_follow_their_frequencies(self):
+        shares = np.array([0.7, 0.2, 0.1])
+        codes = np.repeat(np.arange(3), (1000 * shares).astype(int))
+        frame = pd.DataFrame({"c": pd.Categorical.from_codes(codes, ["a", "b", "c"])})
+        model = DMKDE().fit(frame)
+        found = model.density(frame.iloc[[0, 800, 999]])
+        assert_allclose(found.sum(), 1)
+        assert_allclose(found, shares, atol=0.02)
+
+    def test_leave_one_out(self):
+        frame = table(30)
+        model = DMKDE(gamma=1.0, scale=None, n_components=100).fit(frame)
+        rest = DMKDE(gamma=1.0, scale=None, n_components=100).fit(frame.iloc[1:])
+        found = model.score_samples(frame, leave_one_out=True)[0]
+        # Ordered categories make the two differ in what they are divided by.
+        expected = rest.score_samples(frame.iloc[[0]])[0]
+        excess = rest._log_excess() - model._log_excess()
+        assert_allclose(found, expected + excess, rtol=1e-9)
+
+    def test_better_than_ignoring_the_categories(self):
+        frame, fresh = table(400), table(400, seed=1)
+        mixed = DMKDE(random_state=0).fit(frame)
+        shares = frame["group"].value_counts(normalize=True)
+        numbers = DMKDE(random_state=0).fit(frame[["x"]])
+        apart = numbers.score(fresh[["x"]]) + np.log(shares[fresh["group"]]).mean()
+        together = DMKDE(random_state=0).fit(frame[["x", "group"]])
+        assert together.score(fresh[["x", "group"]]) > apart + 0.3
+        assert np.isfinite(mixed.score(fresh))
+
+
+class TestSampling:
+    def test_draws_look_like_the_rows(self):
+        frame = table(500)
+        model = DMKDE(random_state=0).fit(frame)
+        drawn = pd.DataFrame(model.sample(1500, random_state=0))
+        assert list(drawn.columns) == list(frame.columns)
+        shares = drawn["group"].value_counts(normalize=True)
+        expected = frame["group"].value_counts(normalize=True)
+        for group in "abc":
+            assert abs(shares[group] - expected[group]) < 0.06
+            mine, theirs = (t.loc[t["group"] == group, "x"] for t in (drawn, frame))
+            assert abs(mine.mean() - theirs.mean()) < 0.3
+        levels = pd.crosstab(drawn["level"], drawn["y"] > 0, normalize="index")
+        assert levels.loc["high", True] > 0.9 > 0.1 > levels.loc["low", True]
+
+
+class TestLaws:
+    @EVERY_MODEL
+    def test_merged_halves_are_the_whole(self, model):
+        frame = table()
+        y = target(model, frame)
+        whole = clone(model).prepare(frame, *([] if y is None else [y]))
+        left, right = whole.blank(), whole.blank()
+        for each, rows in (
+            (whole, slice(None)),
+            (left, slice(50)),
+            (right, slice(50, None)),
+        ):
+            each.partial_fit(frame.iloc[rows], *([] if y is None else [y[rows]]))
+        left.merge(right)
+        assert_allclose(left.state_.total, whole.state_.total, rtol=1e-12, atol=1e-12)
+        assert_allclose(answer(left, frame), answer(whole, frame), rtol=1e-9)
+
+    @EVERY_MODEL
+    def test_unlearned_is_never_seen(self, model):
+        frame = table()
+        y = target(model, frame)
+        rest = [] if y is None else [y]
+        small = clone(model).prepare(frame, *rest).partial_fit(frame, *rest)
+        more = small.blank().merge(small)
+        again = table(20, seed=5)
+        extra = [] if y is None else [np.clip(target(model, again), y.min(), y.max())]
+        more.partial_fit(again, *extra).unlearn(again, *extra)
+        assert_allclose(more.state_.total, small.state_.total, rtol=1e-10, atol=1e-10)
+
+    @EVERY_MODEL
+    def test_weights_are_copies(self, model):
+        frame = table(60)
+        y = target(model, frame)
+        rest = [] if y is None else [y]
+        model = clone(model).set_params(gamma=1.0, scale=None)
+        plan = model.prepare(frame, *rest)
+        weighted = plan.blank().partial_fit(
+            frame, *rest, sample_weight=np.full(len(frame), 2.0)
+        )
+        twice = pd.concat([frame, frame])
+        copied = plan.blank().partial_fit(
+            twice, *([] if y is None else [np.tile(y, 2)])
+        )
+        assert_allclose(weighted.state_.total, copied.state_.total, rtol=1e-12)
+
+    def test_models_of_other_categories_do_not_merge(self):
+        frame = table()
+        model = DMKDE(gamma=1.0, n_components=24, random_state=0).fit(frame)
+        names = {"a": "p", "b": "q", "c": "r"}
+        other = frame.assign(group=frame["group"].cat.rename_categories(names))
+        with pytest.raises(ValueError, match="do not add"):
+            model.merge(DMKDE(gamma=1.0, n_components=24, random_state=0).fit(other))
+
+
+class TestOutcomes:
+    def test_classes_that_categories_tell(self):
+        frame = table(400)
+        labels = np.where(frame["group"] == "b", "yes", "no")
+        model = DMKDClassifier(random_state=0).fit(frame[["y", "group"]], labels)
+        fresh = table(400, seed=1)
+        truth = np.where(fresh["group"] == "b", "yes", "no")
+        assert model.score(fresh[["y", "group"]], truth) > 0.99
+
+    def test_values_that_categories_tell(self):
+        frame, fresh = table(400), table(400, seed=1)
+        values, truth = (
+            t["group"].cat.codes.to_numpy() + t["y"].to_numpy() for t in (frame, fresh)
+        )
+        model = QMRegressor(random_state=0).fit(frame[["y", "group"]], values)
+        assert model.score(fresh[["y", "group"]], truth) > 0.95
+
+    def test_a_binary_column_alone(self):
+        flag = np.arange(100) % 2 == 0
+        frame = pd.DataFrame({"flag": flag})
+        model = DMKDClassifier(random_state=0).fit(frame, flag.astype(int))
+        assert model.score(frame, flag.astype(int)) == 1.0

@@ -1,0 +1,74 @@
+"""Wrong and hostile files of models with categories: each is refused."""
+
+import pytest
+
+from rhokit.frames import MOST_CATEGORIES
+from tests.io.test_refusals import entry, refuses
+
+MIXED, WHITENED = "density-mixed", "density-mixed-whitened"
+# A column of numbers, then of text, of integers, of an order, of truth values.
+NUMBER, TEXT, CODES, LEVELS, TRUTH = range(5)
+
+
+def column(place, **changes):
+    """A change of one column of the schema."""
+    return lambda draft: draft.fitted["schema_"][place].update(changes)
+
+
+def columns(value):
+    return lambda draft: draft.fitted.update({"schema_": value})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (columns([]), "a list of columns"),
+        (columns({}), "a list of columns"),
+        (columns("abc"), "a list of columns"),
+        (columns([1, 2]), "schema_"),
+        (column(TEXT, name=3), "a name"),
+        (column(TEXT, name="length"), "different columns"),
+        (column(TEXT, ordered=1), "whether there is an order"),
+        (column(TEXT, more=1), "schema_"),
+        (column(TEXT, categories=[]), "a list of categories"),
+        (column(TEXT, categories="ab"), "a list of categories"),
+        (column(TEXT, categories=["ash", "ash"]), "different categories"),
+        (column(TEXT, categories=["ash", ["red"]]), "a list of categories"),
+        (column(TEXT, categories=["ash", None]), "a list of categories"),
+        (column(TEXT, categories=["ash", "red", "x"]), "has the size"),
+        (column(TEXT, categories=None), "has the size"),
+        (column(NUMBER, categories=["a", "b"]), "has the size"),
+        (
+            column(TEXT, categories=list(range(MOST_CATEGORIES + 1))),
+            "a list of categories",
+        ),
+    ],
+)
+def test_schemas(change, message):
+    refuses(message, MIXED, change)
+
+
+def test_a_schema_of_numbers_alone():
+    def change(draft):
+        names = [f"x{i}" for i in range(draft.fitted["n_features_in_"])]
+        draft.fitted["schema_"] = [
+            {"name": name, "categories": None, "ordered": False} for name in names
+        ]
+
+    refuses("some of categories", MIXED, change)
+
+
+@pytest.mark.parametrize("name", [MIXED, WHITENED])
+def test_scalings_of_categories(name):
+    refuses("leave columns of categories", name, entry("scaling_.centre", 0.5, 1))
+
+
+def test_scalings_that_mix_categories():
+    refuses("leave columns of categories", WHITENED, entry("scaling_.matrix", 0.5, 2))
+    refuses("leave columns of categories", MIXED, entry("scaling_.matrix", 2.0, 2))
+
+
+@pytest.mark.parametrize("name", ["density-grid", "density-series-line"])
+def test_maps_of_numbers(name):
+    schema = [{"name": "a", "categories": ["x"], "ordered": False}]
+    refuses("feature_map_ takes no columns of categories", name, columns(schema))
