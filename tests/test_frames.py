@@ -71,6 +71,17 @@ class TestKinds:
         with pytest.raises(ValueError, match="'x' holds no category"):
             Schema.of(pd.DataFrame({"x": values}))
 
+    def test_names_that_are_numbers(self):
+        values = pd.Categorical(["b", "a", "b"])
+        schema = Schema.of(pd.DataFrame({0: [1.0, 2.0, 3.0], 1: values}))
+        assert schema.names == ("0", "1")
+        assert Schema.of(pd.DataFrame(np.zeros((3, 2)))) is None
+
+    def test_names_that_repeat(self):
+        """Are for scikit-learn's own check of numbers."""
+        twice = pd.DataFrame(np.zeros((3, 2)), columns=["a", "a"])
+        assert Schema.of(twice) is None
+
     def test_part(self):
         part = Schema.of(frame()).part([2, 0])
         assert part.names == ("size", "price")

@@ -68,14 +68,13 @@ class Schema:
     @classmethod
     def of(cls, X: Any) -> "Schema | None":
         """The schema of a frame; None of what is no frame or has numbers only."""
-        frame = _as_frame(X)
-        if frame is None or not any(_is_category(frame[n]) for n in frame.columns):
+        columns = _columns(X)
+        if not any(map(_is_category, columns.values())):
             return None
-        columns = [frame[name] for name in frame.columns]
         return cls(
-            tuple(frame.columns),
-            tuple(_categories(column) for column in columns),
-            tuple(_is_ordered(column) for column in columns),
+            tuple(columns),
+            tuple(_categories(column) for column in columns.values()),
+            tuple(_is_ordered(column) for column in columns.values()),
         )
 
     # ---- what the columns are ------------------------------------------------------
@@ -158,16 +157,16 @@ class Schema:
 
     def encode(self, X: Any, dtype: Any = np.float64) -> NDArray[Any]:
         """A frame as wide rows of numbers (n, width), NaN for what is missing."""
-        frame = _as_frame(X)
-        if frame is None:
+        columns = _columns(X)
+        if not columns:
             raise TypeError(
                 "a frame with columns of categories was learned from, so rows must "
                 f"come as a frame too, got {type(X).__name__}"
             )
-        self._compare(frame)
-        rows = np.empty((len(frame), self.width), dtype)
+        self._compare(list(columns))
+        rows = np.empty((len(columns[self.names[0]]), self.width), dtype)
         for index, block in enumerate(self.blocks):
-            column = frame[self.names[index]]
+            column = columns[self.names[index]]
             if self.categories[index] is None:
                 rows[:, block.start] = _numbers(column)
                 continue
@@ -246,12 +245,12 @@ class Schema:
             f"column {self.names[index]!r} must be a number, got {value!r}"
         )
 
-    def _compare(self, frame: Any) -> None:
+    def _compare(self, names: list[str]) -> None:
         """Refuse other columns than those that were learned, by name."""
-        if list(frame.columns) == list(self.names):
+        if names == list(self.names):
             return
-        missing = [name for name in self.names if name not in frame.columns]
-        unknown = [name for name in frame.columns if name not in self.names]
+        missing = [name for name in self.names if name not in names]
+        unknown = [name for name in names if name not in self.names]
         problem = " and ".join(
             text
             for text in (
@@ -317,10 +316,15 @@ def _name_of(schema: Schema) -> Callable[[int], str]:
     return lambda entry: schema.names[int(np.searchsorted(stops, entry, side="right"))]
 
 
-def _as_frame(X: Any) -> Any:
-    """A narwhals frame of a pandas, polars or Arrow one; None of anything else."""
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    return frame if isinstance(frame, nw.DataFrame) else None
+def _columns(X: Any) -> dict[str, Any]:
+    """Columns of a pandas, polars or Arrow frame by name; none of anything else."""
+    try:
+        frame = nw.from_native(X, eager_only=True, pass_through=True)
+        if not isinstance(frame, nw.DataFrame):
+            return {}
+        return {str(column.name): column for column in frame.iter_columns()}
+    except nw.exceptions.DuplicateError:  # which names no category by its column
+        return {}
 
 
 def _is_category(column: Any) -> bool:

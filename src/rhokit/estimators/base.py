@@ -62,7 +62,8 @@ class StateEstimator(RowChecks, ABC):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
+        X : array-like or frame of shape (n, d)
+            Of numbers; columns of a pandas, polars or Arrow frame may be categories.
         y : ignored
         sample_weight : array-like of shape (n,), optional
             A weight of k counts as k copies of the row.

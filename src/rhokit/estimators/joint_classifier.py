@@ -44,7 +44,8 @@ class QMClassifier(ClassEstimator):
 
     Parameters
     ----------
-    gamma, n_components, rank, feature_map, scale, batch_size, dtype, random_state :
+    gamma, n_components, rank, feature_map, scale, missing, batch_size, dtype, \
+random_state :
         As for :class:`DMKDClassifier`.
     output_map : {"onehot", "softmax"} or FeatureMap, default="onehot"
         States of the labels: orthogonal; ``"softmax"`` for labels that have an order,
@@ -240,7 +241,7 @@ class QMOrdinalClassifier(QMClassifier):
     gamma : float or {"loo", "median", "scott", "silverman"}, default="loo"
         As for :class:`DMKDClassifier`; ``"loo"`` minimises the ranked probability
         score, the squared error of cumulative probabilities.
-    n_components, rank, feature_map, scale, joint_rank, batch_size, dtype, \
+    n_components, rank, feature_map, scale, joint_rank, missing, batch_size, dtype, \
 random_state :
         As for :class:`QMClassifier`.
     beta : float or "loo", default="loo"

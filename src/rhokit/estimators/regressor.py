@@ -54,7 +54,7 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
         Landmarks, or random features; the most points of a grid that ``"auto"`` takes.
     rank : int, float, "elbow", "loo" or None, default=None
         Keep so many eigenvectors of each level's matrix for prediction.
-    feature_map, scale :
+    feature_map, scale, missing :
         As for :class:`DMKDClassifier`; ``scale="within"`` whitens by the covariance
         of rows with similar targets.
     n_levels : int or "loo", default=32
@@ -69,10 +69,6 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
         Correct quantiles and intervals by what they missed on rows left out of the
         model in turn (conformal prediction). A sample of at most 2,000 rows is kept
         for it.
-    missing : {"raise", "integrate"}, default="raise"
-        What to do with missing values. ``"integrate"`` answers from the columns that a
-        row has, the others integrated over in closed form (over landmarks, which
-        ``"auto"`` takes, and on grids); it learns from rows without gaps.
     batch_size : int, optional
         Rows per block; chosen for speed without it.
     dtype : {"float32", "float64"}, optional
