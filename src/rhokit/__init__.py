@@ -32,6 +32,7 @@ _HOME = {
     "ModelFileError": "rhokit.io",
     "Stream": "rhokit.streams",
     "dumps": "rhokit.io",
+    "export_onnx": "rhokit.export",
     "fit_batches": "rhokit.streams",
     "fit_files": "rhokit.streams",
     "load": "rhokit.io",

@@ -222,14 +222,19 @@ def level_of_the_user() -> int:
     return level
 
 
-def check_float_dtype(owner: str, wanted: Any) -> np.dtype[Any] | None:
-    """A dtype of rows that was asked for, or None for that of the rows."""
+def check_float_dtype(
+    owner: str, wanted: Any, name: str = "dtype"
+) -> np.dtype[Any] | None:
+    """A dtype of numbers that was asked for, or None for any."""
     if wanted is None:
         return None
-    dtype = np.dtype(wanted)
+    try:
+        dtype = np.dtype(wanted)
+    except TypeError:
+        dtype = np.dtype(object)
     if dtype not in (np.float32, np.float64):
         raise ValueError(
-            f"The 'dtype' parameter of {owner} must be float32, float64 or None. "
+            f"The {name!r} parameter of {owner} must be float32, float64 or None. "
             f"Got {wanted!r} instead."
         )
     return dtype

@@ -1,0 +1,191 @@
+"""Feature maps as nodes: scaled rows in, columns out.
+
+Everything up to the columns is computed in double precision, whatever the model works
+in: it costs little, and offsets, distances and phases lose no digits. Complex columns
+are their real parts, then their imaginary ones.
+"""
+
+import math
+from functools import singledispatch
+from typing import NamedTuple
+
+import numpy as np
+
+from rhokit.export.graph import DOUBLE, Value
+from rhokit.features import (
+    FeatureMap,
+    FourierFeatures,
+    LandmarkFeatures,
+    OneHotFeatures,
+    QuadratureFeatures,
+    SoftmaxFeatures,
+)
+from rhokit.features.box import BoxFeatures
+from rhokit.features.cosine import CosineFeatures
+
+_TURN = 2 * math.pi
+# From here on no digit of a phase is left; so the maps themselves clip.
+_MOST_TURNS = 2.0**50
+# Distances by a product have errors of about so much, times γ and the landmarks'
+# largest squared distance from their middle; above this, differences are taken.
+_EXPONENT_ERROR = 1e-8
+
+
+class Columns(NamedTuple):
+    """Columns (n, m) and the logarithm (n, 1) of what was taken out of them."""
+
+    values: Value
+    log_scale: Value | None = None
+
+
+@singledispatch
+def columns_of(feature_map: FeatureMap, rows: Value) -> Columns:
+    """Columns of scaled rows (n, d), as the map itself computes them."""
+    raise ValueError(
+        f"export_onnx knows the maps of rhokit.features, not {feature_map!r}: a map of "
+        "your own cannot be turned into ONNX nodes"
+    )
+
+
+# ---- landmarks ---------------------------------------------------------------------
+
+
+@columns_of.register
+def _landmark_columns(feature_map: LandmarkFeatures, rows: Value) -> Columns:
+    graph, rate = rows.graph, feature_map.gamma / 2
+    landmarks = feature_map.landmarks_.astype(np.float64)
+    centre = landmarks.mean(axis=0)
+    centred, landmarks = rows - centre, landmarks - centre
+    farthest = float(np.vecdot(landmarks, landmarks).max())
+    if rate * farthest * np.finfo(float).eps > _EXPONENT_ERROR:
+        exponents, shift = _exponents_by_differences(centred, landmarks, rate), None
+    else:
+        exponents, shift = _exponents_by_product(centred, landmarks, rate)
+    largest = exponents.max(1, keep=True)
+    columns = graph.exp(exponents - largest)
+    if feature_map.normalize:
+        return Columns(_unit_length(columns, feature_map.whitening_))
+    return Columns(columns, largest if shift is None else largest + shift)
+
+
+def _exponents_by_product(
+    rows: Value, landmarks: np.ndarray, rate: float
+) -> tuple[Value, Value]:
+    """``rate(2x·l - ‖l‖²)`` (n, m), and ``-rate‖x‖²`` (n, 1), which they lack."""
+    graph = rows.graph
+    weights = graph.constant(2 * rate * landmarks.T, "landmarks")
+    lengths = graph.constant(rate * np.vecdot(landmarks, landmarks), "lengths")
+    return rows @ weights - lengths, rows.sum_of_squares(1, keep=True) * -rate
+
+
+def _exponents_by_differences(rows: Value, landmarks: np.ndarray, rate: float) -> Value:
+    """``-rate‖x - l‖²`` (n, m), where a product would lose digits."""
+    total = None
+    for index, places in enumerate(landmarks.T):
+        difference = rows.column(index) - places[None]
+        square = difference * difference
+        total = square if total is None else total + square
+    assert total is not None
+    return total * -rate
+
+
+def _unit_length(columns: Value, whitening: np.ndarray | None) -> Value:
+    """Columns (n, m) scaled so that their states have length one."""
+    graph, states = columns.graph, columns
+    if whitening is not None:
+        states = columns @ graph.constant(whitening.astype(np.float64), "whitening")
+    square = states.sum_of_squares(1, keep=True)
+    return columns / graph.node("Sqrt", graph.where(square > 0.0, square, 1.0))
+
+
+# ---- waves -------------------------------------------------------------------------
+
+
+@columns_of.register
+def _fourier_columns(feature_map: FourierFeatures, rows: Value) -> Columns:
+    turns = _turns(feature_map, rows)
+    if feature_map.form == "complex":
+        # A sine is a cosine a quarter of a turn later.
+        phases, repeats = np.repeat([0.0, -0.25], len(feature_map.amplitudes_)), 2
+        amplitudes = np.tile(feature_map.amplitudes_, 2)
+        return Columns(_cosines(turns, phases, amplitudes, repeats))
+    assert feature_map.phases_ is not None
+    repeats = len(feature_map.phases_) // feature_map.frequencies_.shape[1]
+    phases = feature_map.phases_ / _TURN
+    columns = _cosines(turns, phases, feature_map.amplitudes_, repeats)
+    if feature_map.normalize and feature_map.form == "phase":
+        columns = _unit_length(columns, None)
+    return Columns(columns)
+
+
+@columns_of.register
+def _quadrature_columns(feature_map: QuadratureFeatures, rows: Value) -> Columns:
+    graph = rows.graph
+    there = inside_box(feature_map, rows)
+    # Rows far from zero keep their digits when the middle of the box is taken out of
+    # them, and put back into the phases.
+    middle = feature_map.low_ / 2 + feature_map.high_ / 2
+    centred = graph.where(there, rows - middle, 0.0)
+    assert feature_map.phases_ is not None
+    phases = (feature_map.phases_ + middle @ feature_map.frequencies_) / _TURN
+    phases = phases - np.rint(phases)
+    waves = _turns(feature_map, centred)
+    columns = _cosines(waves, phases, feature_map.amplitudes_, 1)
+    return Columns(columns * there.cast(DOUBLE) + not_a_number(rows))
+
+
+def _turns(feature_map: CosineFeatures, rows: Value) -> Value:
+    """Projections of the rows on the frequencies, in turns, shape (n, F)."""
+    per_unit = feature_map.frequencies_ / _TURN
+    most = float(np.abs(per_unit).sum(axis=0).max())
+    farthest = _MOST_TURNS / most if most > 0 else np.inf
+    clipped = rows.graph.clip(rows, -farthest, farthest)
+    return clipped @ rows.graph.constant(per_unit, "frequencies")
+
+
+def _cosines(
+    turns: Value, phases: np.ndarray, amplitudes: np.ndarray, repeats: int
+) -> Value:
+    """``a cos(2π(t + b))``, the turns repeated side by side, shape (n, D)."""
+    graph = turns.graph
+    turns = graph.concat([turns] * repeats, axis=1)
+    waves = graph.cosine_of_turns(turns + graph.constant(phases, "phases"))
+    return waves * graph.constant(amplitudes, "amplitudes")
+
+
+def inside_box(feature_map: BoxFeatures, rows: Value) -> Value:
+    """Whether each row is in the box outside of which states are zero, (n, 1)."""
+    low, high = feature_map.box()
+    held = (rows >= low) & (rows <= high)
+    outside = 1.0 - held.cast(DOUBLE)
+    return outside.max(1, keep=True) < 0.5
+
+
+def not_a_number(rows: Value) -> Value:
+    """NaN for rows that hold one, which are neither inside nor outside, else 0."""
+    return rows.sum(1, keep=True) * 0.0
+
+
+# ---- categories, and numbers as distributions ----------------------------------------
+
+
+@columns_of.register
+def _onehot_columns(feature_map: OneHotFeatures, rows: Value) -> Columns:
+    return Columns(rows)  # the inputs were compared with the categories already
+
+
+@columns_of.register
+def _softmax_columns(feature_map: SoftmaxFeatures, rows: Value) -> Columns:
+    graph, low = rows.graph, feature_map.low_
+    width = np.where(feature_map.high_ > low, feature_map.high_ - low, 1.0)
+    unit = graph.clip((rows - low) / width, 0.0, 1.0)
+    m = int(feature_map.n_components)
+    steps = (np.arange(m) / max(m - 1, 1))[None]
+    blocks = []
+    for index in range(len(low)):
+        distance = unit.column(index) - steps
+        exponents = distance * distance * -feature_map.beta_
+        weights = graph.exp(exponents - exponents.max(1, keep=True))
+        shares = weights / (weights.sum(1, keep=True) * float(len(low)))
+        blocks.append(graph.node("Sqrt", shares))
+    return Columns(graph.concat(blocks, axis=1))

@@ -1,0 +1,134 @@
+"""The front door: a fitted model in, an ONNX file out."""
+
+import json
+import os
+import sys
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from rhokit import __version__
+from rhokit.estimators import (
+    DMKDClassifier,
+    QMClassifier,
+    QMRegressor,
+)
+from rhokit.estimators.base import StateEstimator
+from rhokit.estimators.density import DensityEstimator
+from rhokit.export.classes import add_density_classes, add_joint_classes
+from rhokit.export.graph import SINGLE, Graph
+from rhokit.export.inputs import column_names, scaled_rows
+from rhokit.export.measurement import log_measured
+from rhokit.export.values import add_values
+from rhokit.io.atomic import write_atomically
+from rhokit.validation import check_float_dtype
+
+_ANSWERED = (DensityEstimator, DMKDClassifier, QMClassifier, QMRegressor)
+
+
+def export_onnx(
+    model: Any,
+    path: str | os.PathLike[str],
+    *,
+    quantiles: Any = None,
+    coverage: float = 0.9,
+    output_dtype: Any = "float32",
+) -> None:
+    """Write what a fitted model predicts as an ONNX file.
+
+    The file holds the model's scaling, feature map, states and read-out as plain
+    nodes, and predicts with any ONNX runtime, without Python and rhokit.
+
+    Parameters
+    ----------
+    model : estimator
+        Of rhokit's own, fitted.
+    path : str or path
+        Written whole or not at all.
+    quantiles : array-like of shape (q,), optional
+        Of a regressor: probabilities of the quantiles that the file shall give.
+    coverage : float, default=0.9
+        Of a regressor: probability that the interval holds the target.
+    output_dtype : {"float32", "float64"}, default="float32"
+        Of the numbers that the file gives. It takes single precision and computes in
+        double either way; ``"float64"`` keeps the digits of values far from zero.
+
+    Notes
+    -----
+    The input is ``X``, of shape (rows, d) and single precision. Models of frames with
+    categories have one input per column, of shape (rows, 1) and under its name: numbers
+    in single precision, text, 64-bit integers or truth values.
+
+    Densities give ``log_density``; classifiers ``label``, ``probabilities`` and, where
+    they have one, ``log_density``; regressors ``mean``, ``std``, ``interval`` and, if
+    asked for, ``quantiles``. Labels come as 64-bit integers or text; a reject label
+    that is text makes text of all labels.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> from rhokit import DMKDE
+    >>> from rhokit.export import export_onnx
+    >>> X = np.random.default_rng(0).normal(size=(500, 3)).astype("float32")
+    >>> model = DMKDE(n_components=64, random_state=0).fit(X.astype(float))
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "density.onnx"
+    >>> export_onnx(model, path)
+    >>> import onnxruntime
+    >>> session = onnxruntime.InferenceSession(path)
+    >>> (log_density,) = session.run(["log_density"], {"X": X})
+    >>> bool(np.abs(log_density - model.score_samples(X)).max() < 1e-5)
+    True
+    """
+    answering = _answering(model)
+    if quantiles is not None and not isinstance(answering, QMRegressor):
+        raise ValueError(
+            f"quantiles must be None for a {type(model).__name__}, which predicts no "
+            f"values. Got {quantiles!r} instead."
+        )
+    dtype = check_float_dtype("export_onnx", output_dtype, name="output_dtype")
+    graph = Graph(type(model).__name__, dtype or SINGLE)
+    rows = scaled_rows(graph, answering, column_names(model))
+    if isinstance(answering, QMRegressor):
+        add_values(answering, rows, coverage, quantiles)
+    elif isinstance(answering, DMKDClassifier):
+        has_density = hasattr(model, "score_samples")
+        add_density_classes(answering, rows, density=has_density)
+    elif isinstance(answering, QMClassifier):
+        add_joint_classes(answering, rows)
+    else:
+        logs = log_measured(answering, rows).reshape(0)
+        graph.output("log_density", logs + answering._log_norm())
+    data = graph.to_bytes(_metadata(model, graph.input_names), __version__)
+    try:
+        write_atomically(path, data)
+    except OSError as error:
+        raise OSError(f"{str(path)!r} could not be written: {error}") from error
+
+
+def _answering(model: Any) -> StateEstimator:
+    """The one-pass model that answers for a model, which must hold rows."""
+    # Loaded if the model is one of its; asking must not load torch.
+    trained = sys.modules.get("rhokit.nn.gradient")
+    if trained is not None and isinstance(model, trained.GradientEstimator):
+        check_is_fitted(model)
+        model = model.estimator_
+    if not isinstance(model, _ANSWERED):
+        raise TypeError(
+            "export_onnx takes a fitted estimator of rhokit, got "
+            f"{model if isinstance(model, type) else type(model).__name__}"
+        )
+    model._require_rows()
+    return model
+
+
+def _metadata(model: Any, inputs: list[str]) -> dict[str, str]:
+    """What a reader of the file may want to know."""
+    names = getattr(model, "feature_names_in_", None)
+    columns = None if names is None else [str(name) for name in names]
+    return {
+        "rhokit": __version__,
+        "class": type(model).__name__,
+        "columns": json.dumps(columns),
+        "inputs": json.dumps(inputs),
+    }

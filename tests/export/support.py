@@ -1,0 +1,106 @@
+"""What tests of exported models share: running a file, and comparing with the model."""
+
+import functools
+
+import numpy as np
+import onnxruntime
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_wine
+
+from benchmarks import real_data
+from rhokit.export import export_onnx
+
+# Of log-densities, relative to max(1, |value|); of values, to the target's spread.
+# The promise is 1e-5; models in double precision do far better.
+DOUBLE = 1e-9
+SINGLE = 1e-4
+CHANCE = 1e-6
+
+
+def session_of(model, folder, **options):
+    """The runtime's session of an exported model, on one thread."""
+    path = folder / "model.onnx"
+    export_onnx(model, path, **{"output_dtype": "float64"} | options)
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = 1
+    return onnxruntime.InferenceSession(
+        path, settings, providers=["CPUExecutionProvider"]
+    )
+
+
+def answers(session, feeds):
+    """All outputs by name."""
+    names = [each.name for each in session.get_outputs()]
+    return dict(zip(names, session.run(names, feeds), strict=True))
+
+
+def run(model, rows, folder, **options):
+    """What the exported model says of rows (n, d) of numbers."""
+    feeds = {"X": np.asarray(rows, dtype=np.float32)}
+    return answers(session_of(model, folder, **options), feeds)
+
+
+def single(rows):
+    """Rows as a file takes them: what single precision holds, in double."""
+    return np.asarray(rows, dtype=np.float32).astype(np.float64)
+
+
+def assert_same_density(found, expected, tolerance=DOUBLE, floor=-np.inf):
+    """Equal log-densities; below the floor, where all is noise, both must be."""
+    seen = expected > floor
+    assert seen.any()
+    scale = np.maximum(1, np.abs(expected[seen]))
+    assert_allclose(found[seen] / scale, expected[seen] / scale, 0, tolerance)
+    # Noise above zero by a little more, or by less, is noise all the same.
+    assert (found[~seen] < max(floor, np.finfo(float).min) + 0.1).all()
+
+
+def assert_same_chances(found, model, rows, tolerance=CHANCE):
+    """Equal probabilities, absolutely and relatively, and equal labels."""
+    expected = model.predict_proba(rows)
+    assert found["probabilities"].dtype == np.float64
+    assert_allclose(found["probabilities"], expected, 0, tolerance)
+    large = expected > 1e-3
+    assert_allclose(found["probabilities"][large], expected[large], tolerance)
+    labels = model.predict(rows)
+    if labels.dtype.kind == "b":
+        labels = labels.astype(int)
+    assert_array_equal(found["label"], labels)
+
+
+def assert_same_values(found, model, rows, spread, tolerance=DOUBLE, **options):
+    """Equal means, deviations, intervals and quantiles."""
+    mean, std = model.predict(rows, return_std=True)
+    coverage = options.get("coverage", 0.9)
+    expected = {
+        "mean": mean,
+        "std": std,
+        "interval": model.predict_interval(rows, coverage),
+    }
+    shares = options.get("quantiles")
+    if shares is not None:
+        expected["quantiles"] = model.predict_quantiles(rows, shares)
+    assert found.keys() == expected.keys()
+    for name, values in expected.items():
+        assert found[name].shape == values.shape, name
+        assert found[name].dtype == np.float64
+        wide = np.reshape(spread, (-1, *[1] * (values.ndim - np.ndim(spread) - 1)))
+        error = (found[name] - values) / wide
+        assert_allclose(error, 0, 0, tolerance, err_msg=name)
+
+
+@functools.cache
+def wine():
+    """178 rows of 13 columns and three classes."""
+    X, y = load_wine(return_X_y=True)
+    return single(X), y
+
+
+def real(name):
+    """The arrays of a set of real data, or a skipped test where it is not there."""
+    folder = real_data.data_folder()
+    if folder is None or not (folder / f"{name}.npz").is_file():
+        pytest.skip(f"no data: set {real_data.VARIABLE} to a folder with {name}.npz")
+    with np.load(folder / f"{name}.npz", allow_pickle=False) as file:
+        return {key: file[key] for key in file.files}

@@ -1,0 +1,223 @@
+"""Categories: whole rows as one-hot states, and columns of frames."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from rhokit import (
+    DMKDE,
+    DMKDClassifier,
+    DMKDClassifierSGD,
+    MeanEmbeddingKDE,
+    OneHotFeatures,
+    QMClassifier,
+    QMOrdinalClassifier,
+    QMRegressor,
+)
+from rhokit.export import export_onnx
+from tests.export.support import (
+    answers,
+    assert_same_chances,
+    assert_same_density,
+    assert_same_values,
+    session_of,
+    single,
+)
+
+N = 300
+SMALL = {"n_components": 48, "random_state": 0}
+
+
+def input_types(session):
+    return {each.name: each.type for each in session.get_inputs()}
+
+
+class TestWholeRows:
+    """A category is a row, and a row that was not seen is impossible."""
+
+    def compare(self, seen, others, folder, **inputs):
+        """A density over seen rows, asked for others; the last is none of them."""
+        model = DMKDE(feature_map=OneHotFeatures()).fit(seen)
+        session = session_of(model, folder)
+        found = answers(session, inputs)["log_density"]
+        expected = model.score_samples(others)
+        assert_same_density(found, expected)
+        assert np.isneginf(found[-1])
+        assert np.isfinite(found[0])
+        return input_types(session)
+
+    def test_of_text(self, tmp_path):
+        X = np.array([["red", "S"], ["blue", "S"], ["red", "L"], ["red", "S"]])
+        others = np.array([["red", "S"], ["blue", "S"], ["blue", "L"]])
+        types = self.compare(X, others, tmp_path, X=others.astype(object))
+        assert types == {"X": "tensor(string)"}
+
+    @pytest.mark.parametrize("numbers", [[1, 2, 5], [0.1, 2.5, 1e-3], [-7, 0, 1.5]])
+    def test_of_numbers(self, numbers, tmp_path):
+        X = np.array(numbers)[[0, 1, 0, 2, 0], None]
+        others = np.append(np.array(numbers, dtype=float), 9.0)[:, None]
+        types = self.compare(X, others, tmp_path, X=others.astype(np.float32))
+        assert types == {"X": "tensor(float)"}
+
+    def test_of_numbers_and_text(self, tmp_path):
+        frame = pd.DataFrame({"size": [1, 2, 1], "label": ["a", "b", "b"]})
+        others = pd.DataFrame({"size": [1, 2, 2], "label": ["a", "b", "a"]})
+        inputs = {
+            "size": others[["size"]].to_numpy(),
+            "label_": others[["label"]].to_numpy(object),
+        }
+        types = self.compare(frame, others, tmp_path, **inputs)
+        # A name that outputs have is not free.
+        assert types == {"size": "tensor(int64)", "label_": "tensor(string)"}
+
+    def test_with_gaps_among_numbers(self, tmp_path):
+        X = np.array([[1.0], [np.nan], [1.0], [2.0]])
+        others = np.array([[np.nan], [1.0], [0.0]])
+        self.compare(X, others, tmp_path, X=others.astype(np.float32))
+
+    def test_with_gaps_among_texts(self, tmp_path):
+        X = np.array([["a"], [None], ["a"], ["b"]], dtype=object)
+        others = np.array([[None], ["a"], ["z"]], dtype=object)
+        given = np.array([[""], ["a"], ["z"]], dtype=object)
+        self.compare(X, others, tmp_path, X=given)
+
+    def test_for_classes(self, tmp_path):
+        rng = np.random.default_rng(0)
+        X = rng.choice(["a", "b", "c"], size=(200, 2))
+        y = (X[:, 0] == "a") ^ (rng.random(200) < 0.2)
+        for model in (
+            DMKDClassifier(feature_map=OneHotFeatures()),
+            QMClassifier(feature_map=OneHotFeatures(), joint_rank=4),
+            QMOrdinalClassifier(feature_map=OneHotFeatures()),
+        ):
+            model.fit(X[:150], y[:150])
+            found = answers(session_of(model, tmp_path), {"X": X.astype(object)})
+            assert_same_chances(found, model, X)
+
+    @pytest.mark.parametrize(
+        ("values", "problem"),
+        [
+            ([["a"], [1]], "of several"),
+            ([[None], [""]], "empty text"),
+            ([[0.1], [0.1 + 1e-12]], "single precision"),
+            ([[pd.Timestamp("2020")], [pd.Timestamp("2021")]], "neither numbers"),
+        ],
+    )
+    def test_that_no_input_can_hold(self, values, problem, tmp_path):
+        X = np.array(values, dtype=object)
+        model = DMKDE(feature_map=OneHotFeatures()).fit(X)
+        with pytest.raises(ValueError, match=f"column 'x0'.*{problem}"):
+            export_onnx(model, tmp_path / "model.onnx")
+        assert not list(tmp_path.iterdir())
+
+
+def columns():
+    """Columns of every kind, and what depends on them."""
+    rng = np.random.default_rng(0)
+    table = {
+        "width": single(rng.normal(size=N)),
+        "colour": rng.choice(["red", "blue", "green"], N),
+        "size": rng.choice(["S", "M", "L"], N),
+        "doors": rng.integers(2, 6, N),
+        "tax": rng.choice([0.1, 0.25, 1.5], N),
+        "new": rng.random(N) < 0.3,
+        "mean": single(rng.normal(size=N) + 1e4),
+    }
+    value = table["width"] + (table["colour"] == "red") * 2 + table["doors"]
+    return table, value
+
+
+def frame():
+    table, _ = columns()
+    sizes = pd.Categorical(table["size"], categories=["S", "M", "L"], ordered=True)
+    categories = {name: pd.Categorical(table[name]) for name in ("colour", "doors")}
+    return pd.DataFrame(
+        table | categories | {"size": sizes, "tax": pd.Categorical(table["tax"])}
+    )
+
+
+def feeds():
+    table, _ = columns()
+    types = {"U": object, "i": np.int64, "f": np.float32, "b": bool}
+    parts = {
+        name: values[:, None].astype(types[values.dtype.kind])
+        for name, values in table.items()
+    }
+    return {name + "_" * (name == "mean"): part for name, part in parts.items()}
+
+
+class TestFrames:
+    @pytest.mark.parametrize("feature_map", ["landmarks", "fourier"])
+    @pytest.mark.parametrize("kind", [DMKDE, MeanEmbeddingKDE])
+    def test_densities(self, kind, feature_map, tmp_path):
+        X = frame()
+        model = kind(**SMALL, feature_map=feature_map, gamma=0.3, scale="std").fit(X)
+        found = answers(session_of(model, tmp_path), feeds())["log_density"]
+        assert_same_density(found, model.score_samples(X))
+
+    def test_inputs_have_the_columns_names_and_types(self, tmp_path):
+        session = session_of(DMKDE(**SMALL, gamma=0.3).fit(frame()), tmp_path)
+        assert input_types(session) == {
+            "width": "tensor(float)",
+            "colour": "tensor(string)",
+            "size": "tensor(string)",
+            "doors": "tensor(int64)",
+            "tax": "tensor(float)",
+            "new": "tensor(bool)",
+            "mean_": "tensor(float)",
+        }
+        known = session.get_modelmeta().custom_metadata_map
+        assert json.loads(known["columns"]) == list(frame().columns)
+        assert json.loads(known["inputs"]) == list(input_types(session))
+
+    def test_classes(self, tmp_path):
+        X, (table, _) = frame(), columns()
+        model = DMKDClassifier(**SMALL, reject=0.05).fit(X[::2], table["colour"][::2])
+        found = answers(session_of(model, tmp_path), feeds())
+        assert_same_chances(found, model, X)
+        assert_same_density(found["log_density"], model.score_samples(X))
+
+    @pytest.mark.parametrize("rank", [None, 4])
+    def test_values(self, rank, tmp_path):
+        X, (_, y) = frame(), columns()
+        model = QMRegressor(**SMALL, rank=rank).fit(X[::2], y[::2])
+        session = session_of(model, tmp_path, quantiles=[0.2, 0.7])
+        found = answers(session, feeds())
+        assert_same_values(found, model, X, y.std(), quantiles=[0.2, 0.7])
+
+    def test_trained_classes(self, tmp_path):
+        X, (table, _) = frame(), columns()
+        options = SMALL | {"gamma": 0.3, "scale": "std", "rank": 3, "max_epochs": 1}
+        model = DMKDClassifierSGD(**options).fit(X, table["colour"])
+        found = answers(session_of(model, tmp_path), feeds())
+        assert_same_chances(found, model, X)
+
+    def test_some_of_the_columns(self, tmp_path):
+        X = frame()
+        kept = ["width", "size", "doors"]
+        model = DMKDE(**SMALL, gamma=0.3).fit(X).marginal(kept)
+        given = {name: feeds()[name] for name in kept}
+        found = answers(session_of(model, tmp_path), given)["log_density"]
+        assert_same_density(found, model.score_samples(X[kept]))
+
+    def test_of_polars(self, tmp_path):
+        table, _ = columns()
+        plain = pl.DataFrame({name: table[name] for name in ("width", "colour")})
+        X = plain.with_columns(pl.col("colour").cast(pl.Categorical))
+        model = DMKDE(**SMALL).fit(X)
+        given = {name: feeds()[name] for name in X.columns}
+        found = answers(session_of(model, tmp_path), given)["log_density"]
+        assert_same_density(found, model.score_samples(X))
+
+    def test_unknown_categories_and_gaps_are_no_numbers(self, tmp_path):
+        model = DMKDE(**SMALL, gamma=0.3).fit(frame())
+        given = {name: part[:5].copy() for name, part in feeds().items()}
+        given["colour"][0] = "mauve"
+        given["size"][1] = ""
+        given["doors"][2] = 77
+        given["width"][3] = np.nan
+        found = answers(session_of(model, tmp_path), given)["log_density"]
+        np.testing.assert_array_equal(np.isnan(found), [1, 1, 1, 1, 0])
