@@ -21,6 +21,7 @@ from rhokit.demo import (
     likely_digits,
     named_digits,
     photograph,
+    report,
     shared,
     values,
 )
@@ -42,6 +43,7 @@ def run(*arguments):
         patch.setattr(photograph, "load_sample_image", lambda name: corner)
         patch.setattr(photograph, "_EXACT_ROWS", 100)
         patch.setattr(values, "load_diabetes", lambda scaled: patients)
+        patch.setattr(report, "load_diabetes", lambda scaled: patients)
         patch.setattr(values, "_SPLITS", 2)
         status = __main__.main(list(arguments))
     return status, text.getvalue()
@@ -78,6 +80,7 @@ def model():
         "8 and 9, never seen",
         "160 patients, 10 columns; 2 times a quarter is held out",
         "among these, of 40 rows each",
+        "40 patients that the model has not seen",
     ],
 )
 def test_text_says(finished, words):
@@ -86,7 +89,7 @@ def test_text_says(finished, words):
 
 def test_text_fits_a_terminal_of_80_ascii_columns(finished):
     lines = finished[1].splitlines()
-    paths = [line for line in lines if "Picture: " in line]
+    paths = [line for line in lines if "Picture: " in line or "Report: " in line]
     assert max(len(line) for line in lines if line not in paths) <= 80
     assert finished[1].isascii()
 
@@ -120,14 +123,14 @@ def test_without_matplotlib_there_is_text_alone(monkeypatch, tmp_path):
     assert "times as fast" in text
     assert "8 and 9, never seen" in text
     assert "conformal forest" in text
-    assert not list(tmp_path.iterdir())
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 
 def test_without_pillow_the_photograph_is_left_out(monkeypatch, tmp_path):
     monkeypatch.setattr(shared, "find_spec", lambda name: None)
     status, text = run("--output", str(tmp_path))
     assert status == 0
-    assert "Left out" in text
+    assert "Left out: reading it takes Pillow" in text
     assert "The five least likely" in text
 
 
@@ -352,3 +355,36 @@ def test_values_table_shows_means_over_the_splits():
     numbers = ["0.30", "50.0", "%", "80.0", "%", "90.0", "%", "40", "3.0", "s"]
     assert lines[2].split() == ["some", "model", *numbers]
     assert "has a standard deviation of 10.0 %" in lines[6]
+
+
+# ---- the report ------------------------------------------------------------------
+
+
+def test_the_report_is_named_and_about_the_rows_held_out(finished):
+    output, text = finished
+    assert f"Report: {output / 'report.html'}" in text
+    page = (output / "report.html").read_text(encoding="utf-8")
+    assert "A QMRegressor fitted to 120 rows of 10 columns" in page
+    assert "looked at with 40 rows" in page
+    assert ">bmi<" in page
+
+
+def test_without_jinja2_the_demo_says_what_to_install(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(shared, "find_spec", lambda name: name != "jinja2" or None)
+    report.tell(tmp_path)
+    assert "pip install 'rhokit[report]'" in capsys.readouterr().out
+    assert not list(tmp_path.iterdir())
+
+
+def test_rows_without_pyarrow_are_an_array(monkeypatch):
+    monkeypatch.setattr(shared, "find_spec", lambda name: None)
+    rows = np.eye(2)
+    assert report.named(rows, ["a", "b"]) is rows
+
+
+def test_the_reports_summary_counts_errors_and_hits():
+    target = np.array([0.5, 0.8, 1.0, 3.0])
+    error, inside, _ = report.summary(_Guess(), np.zeros((4, 1)), target)
+    assert error.startswith("4 patients")
+    assert error.endswith("are off by 1,")
+    assert inside.startswith("and 50.0 % of the values lie in intervals of 90 %")

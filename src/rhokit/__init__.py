@@ -38,6 +38,7 @@ _HOME = {
     "load": "rhokit.io",
     "loads": "rhokit.io",
     "save": "rhokit.io",
+    "write_report": "rhokit.report",
 }
 
 __all__ = sorted(_HOME)

@@ -158,6 +158,15 @@ class TestMissingValues:
         expected = alone.score_samples(X[:1, [0]])[0]
         assert_allclose(model.score_samples(rows)[0], expected, rtol=1e-8)
 
+    def test_coverage_is_unknown(self):
+        X = numbers()
+        model = DMKDE(**GAMMA, n_components=20, missing="integrate").fit(X)
+        whole = model.coverage(X[:3])
+        X[1, 2] = np.nan
+        found = model.coverage(X[:3])
+        assert np.isnan(found[1])
+        assert_array_equal(found[[0, 2]], whole[[0, 2]])
+
     def test_a_row_of_nothing_is_certain(self):
         X = numbers()
         model = DMKDE(**GAMMA, n_components=200, missing="integrate").fit(X)

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from rhokit import __version__, demo
-from rhokit.demo import likely_digits, named_digits, photograph, values
+from rhokit.demo import likely_digits, named_digits, photograph, report, values
 from rhokit.demo.shared import installed
 
 
@@ -23,7 +23,7 @@ def main(argv=None):
     print(f"rhokit {__version__}: densities, classes and values from small matrices\n")
     if not installed("matplotlib"):
         print("No pictures without matplotlib: pip install 'rhokit[plot]'\n")
-    for chapter in (likely_digits, photograph, named_digits, values):
+    for chapter in (likely_digits, photograph, named_digits, values, report):
         chapter.tell(output)
     return 0
 

@@ -194,10 +194,18 @@ class DensityEstimator(DensityMixin, StateEstimator):
     def coverage(self, X):
         """How well the map represents each row, in [0, 1]: see the map's ``coverage``.
 
-        With landmarks, rows with little coverage have too small a density.
+        With landmarks, rows with little coverage have too small a density. NaN for
+        rows that lack values.
         """
         check_is_fitted(self)
-        return self.feature_map_.coverage(self._scaled(X))
+        rows = self._scaled(X)
+        if not self._may_miss():
+            return self.feature_map_.coverage(rows)
+        whole = ~np.isnan(rows).any(axis=1)
+        found = np.full(len(rows), np.nan)
+        if whole.any():
+            found[whole] = self.feature_map_.coverage(rows[whole])
+        return found
 
     @property
     def floor_(self):

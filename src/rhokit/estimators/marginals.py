@@ -138,10 +138,16 @@ def wide_places(model, kept):
 
 def _factors(model):
     """Factors of the outcomes over the map's columns, as they are measured."""
-    with small_algebra(model.feature_map_.n_columns_):
-        for k in range(model.state_.n_outcomes):
-            state = model.state_.outcome(k)
-            yield model._factor_over_columns(state, model._rank(), False)
+    state, rank = model.state_, model._rank()
+
+    def compute():
+        with small_algebra(model.feature_map_.n_columns_):
+            return [
+                model._factor_over_columns(state.outcome(k), rank, False)
+                for k in range(state.n_outcomes)
+            ]
+
+    return model._cache.get("factors over columns", rank, compute)
 
 
 def _integrated(factor, integral):

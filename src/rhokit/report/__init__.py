@@ -1,0 +1,10 @@
+"""Reports: one self-contained HTML page about a fitted model.
+
+:func:`write_report` is all that most people need. The numbers of a page are gathered
+apart from their pictures and words: :func:`gather` returns them as plain dataclasses.
+"""
+
+from rhokit.report.facts import Facts, gather
+from rhokit.report.page import render, write_report
+
+__all__ = ["Facts", "gather", "render", "write_report"]

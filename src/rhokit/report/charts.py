@@ -1,0 +1,373 @@
+"""The pictures of a report, each a string of SVG made from numbers alone."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from rhokit.report.class_quality import Bin
+from rhokit.report.contours import area_above
+from rhokit.report.shape import ColumnShape, Histogram, Pair, Spectrum
+from rhokit.report.svg import WIDTH, Frame, Mark, chart, polyline, tag, write
+from rhokit.report.value_quality import ValueQuality
+from rhokit.report.words import count, fixed, number, percent, shortened
+
+_ROOM = 1.06  # above the highest value
+_SQUARE = 300
+_MOST_INTERVALS = 160
+_MOST_EIGENVALUES = 256
+_LEAST_EIGENVALUE = 1e-10
+_MARKS_PER_SIDE = 32
+_BAR, _BAR_LEFT, _BAR_RIGHT, _BAR_TOP = 22, 118, 52, 8
+
+
+def column_chart(shape: ColumnShape) -> str | None:
+    """One column: its values as bars, the model's density as a curve over them."""
+    if shape.categories:
+        return bar_chart(shape.name, shape.categories, shape.shares)
+    if shape.histogram is None:
+        return None
+    if shape.x is None or shape.density is None:
+        return histogram_chart(shape.histogram, shape.name, f"Values of {shape.name}")
+    edges, counts = shape.histogram.edges, shape.histogram.counts
+    total = max(counts.sum() + shape.histogram.n_outside, 1)
+    heights = counts / (total * np.diff(edges))
+    top = max(float(heights.max()), float(shape.density.max()), 1e-300) * _ROOM
+    frame = Frame((edges[0], edges[-1]), (0.0, top))
+    curve = frame.path(shape.x, np.maximum(shape.density, 0))
+    first, last = frame.across(shape.x[0]), frame.across(shape.x[-1])
+    body = [
+        frame.axes(shape.name, "density"),
+        _bars(frame, edges, heights, "bar faint"),
+        tag(
+            "path", d=f"{curve}L{last:.2f} {frame.bottom:g}H{first:.2f}Z", class_="area"
+        ),
+        tag("path", d=curve, class_="line"),
+    ]
+    marks = [
+        Mark(frame.across(x), frame.up(max(y, 0.0)), (number(x), number(y)))
+        for x, y in zip(shape.x.tolist(), shape.density.tolist(), strict=True)
+    ]
+    peak = shape.x[int(np.argmax(shape.density))]
+    label = f"Density of {shape.name}, highest at {number(peak, 3)}"
+    return chart("".join(body), label=label, names=(shape.name, "density"), marks=marks)
+
+
+def histogram_chart(
+    histogram: Histogram, name: str, label: str, line: tuple[float, str] | None = None
+) -> str:
+    """Counts as bars, and perhaps a line at a value, with a word beside it."""
+    edges, counts = histogram.edges, histogram.counts
+    frame = Frame((edges[0], edges[-1]), (0.0, max(int(counts.max()), 1) * _ROOM))
+    body = [frame.axes(name, "rows"), _bars(frame, edges, counts, "bar")]
+    if line is not None and edges[0] <= line[0] <= edges[-1]:
+        body.append(_upright(frame, *line))
+    marks = [
+        Mark(
+            frame.across((low + high) / 2),
+            frame.up(n),
+            (f"{number(low)} to {number(high)}", number(n, 9)),
+        )
+        for low, high, n in zip(edges[:-1], edges[1:], counts.tolist(), strict=True)
+    ]
+    return chart("".join(body), label=label, names=(name, "rows"), marks=marks)
+
+
+def bar_chart(
+    name: str, pairs: tuple[tuple[str, int], ...], shares: tuple[float, ...] = ()
+) -> str:
+    """Categories and how often they come, as bars that lie.
+
+    ``shares`` are the model's own probabilities, drawn as a line across each bar.
+    """
+    total, most = sum(n for _, n in pairs), max(n for _, n in pairs)
+    has_model = any(map(math.isfinite, shares))
+    unit = (WIDTH - _BAR_LEFT - _BAR_RIGHT) / most
+    body, marks = [], []
+    for place, (word, n) in enumerate(pairs):
+        y = _BAR_TOP + place * _BAR
+        expected = shares[place] if has_model else math.nan
+        body.append(_lying_bar(word, n, y, unit * n, unit * expected * total))
+        values = [word, number(n, 9), percent(n / total)]
+        values += [percent(expected)] if has_model else []
+        marks.append(Mark(_BAR_LEFT + unit * n, y + _BAR / 2 - 1, tuple(values)))
+    return chart(
+        "".join(body),
+        label=f"How often each value of {name} comes; most often {pairs[0][0]}",
+        names=[name, "rows", "share", *(["model"] if has_model else [])],
+        marks=marks,
+        height=2 * _BAR_TOP + len(pairs) * _BAR,
+        nearest="xy",
+    )
+
+
+def _lying_bar(word: str, n: int, y: float, width: float, expected: float) -> str:
+    """A bar with its name and number, and a line where the model expects its end."""
+    expected = min(expected, WIDTH - _BAR_LEFT - 1.0)  # or it is off the picture
+    end = _BAR_LEFT + float(np.fmax(width, expected))
+    bar: dict[str, Any] = {
+        "x": _BAR_LEFT,
+        "y": y + 2,
+        "width": max(width, 1.0),
+        "height": _BAR - 6,
+    }
+    parts = [
+        write(
+            shortened(word, 18),
+            _BAR_LEFT - 8,
+            y + 14,
+            class_="tick",
+            text_anchor="end",
+        ),
+        tag("rect", **bar, class_="bar"),
+        write(number(n, 9), end + 6, y + 14, class_="tick"),
+    ]
+    if math.isfinite(expected):
+        line = f"M{_BAR_LEFT + expected:.1f} {y}v{_BAR - 2}"
+        parts.append(tag("path", d=line, class_="model"))
+    return "".join(parts)
+
+
+def reliability_chart(bins: tuple[Bin, ...]) -> str:
+    """Confidence against the share of right answers, larger dots for more rows."""
+    frame = Frame((0.0, 1.0), (0.0, 1.0), height=_SQUARE)
+    most = max(each.n_rows for each in bins)
+    dots = [
+        tag(
+            "circle",
+            cx=frame.across(each.confidence),
+            cy=frame.up(each.right),
+            r=3 + 6 * math.sqrt(each.n_rows / most),
+            class_="dot",
+        )
+        for each in bins
+    ]
+    gaps = [
+        tag("path", d=f"M{x:.1f} {frame.up(each.right):.1f}V{y:.1f}", class_="gap")
+        for each in bins
+        for x, y in [(frame.across(each.confidence), frame.up(each.confidence))]
+    ]
+    body = [
+        frame.axes("probability of the answer", "share of right answers"),
+        _diagonal(frame),
+        *gaps,
+        *dots,
+    ]
+    marks = [
+        Mark(
+            frame.across(each.confidence),
+            frame.up(each.right),
+            (percent(each.confidence), percent(each.right), number(each.n_rows, 9)),
+        )
+        for each in bins
+    ]
+    label = "Probability of answers against the share of them that are right"
+    names = "probability", "right", "rows"
+    return chart(
+        "".join(body),
+        label=label,
+        names=names,
+        marks=marks,
+        height=_SQUARE,
+        nearest="xy",
+    )
+
+
+def coverage_chart(value: ValueQuality) -> str:
+    """Coverage that was asked for against the share of values inside."""
+    achieved = value.achieved or ()
+    frame = Frame((0.0, 1.0), (0.0, 1.0), height=_SQUARE)
+    places = [
+        (frame.across(a), frame.up(b))
+        for a, b in zip(value.nominal, achieved, strict=True)
+    ]
+    body = [
+        frame.axes("coverage asked for", "share of values inside"),
+        _diagonal(frame),
+        tag("path", d=polyline(places), class_="line thin"),
+        *(tag("circle", cx=x, cy=y, r=5, class_="dot") for x, y in places),
+    ]
+    marks = [
+        Mark(x, y, (percent(asked, 0), percent(got), number(width)))
+        for (x, y), asked, got, width in zip(
+            places, value.nominal, achieved, value.widths, strict=True
+        )
+    ]
+    return chart(
+        "".join(body),
+        label=f"Coverage of the intervals of {value.name}, asked for and achieved",
+        names=("asked for", "inside", "mean width"),
+        marks=marks,
+        height=_SQUARE,
+        nearest="xy",
+    )
+
+
+def interval_chart(value: ValueQuality) -> str:
+    """Predictions against the truth, with the interval of each row; truth is known."""
+    some = _spread_over(value.predicted, _MOST_INTERVALS)
+    predicted, interval = value.predicted[some], value.interval[some]
+    truth = np.asarray(value.truth)[some]
+    inside = (interval[:, 0] <= truth) & (truth <= interval[:, 1])
+    low = float(min(interval.min(), truth.min()))
+    high = float(max(interval.max(), truth.max()))
+    frame = Frame(
+        _widened(float(predicted.min()), float(predicted.max())),
+        _widened(low, high),
+        height=_SQUARE,
+    )
+    body = [frame.axes("predicted", "true value, and interval")]
+    marks = []
+    for x, (a, b), y, held in zip(predicted, interval, truth, inside, strict=True):
+        across, at = frame.across(x), frame.up(y)
+        line = f"M{across:.1f} {frame.up(a):.1f}V{frame.up(b):.1f}"
+        body.append(tag("path", d=line, class_="whisker"))
+        body.append(
+            tag("circle", cx=across, cy=at, r=2.4, class_="dot" if held else "ring")
+        )
+        span = f"{number(a)} to {number(b)}"
+        marks.append(Mark(across, at, (number(x), number(y), span)))
+    body.append(_equal(frame))
+    names = "predicted", "true", f"{percent(value.main, 0)} interval"
+    return chart(
+        "".join(body),
+        label=f"Predictions of {value.name} against the truth, with intervals",
+        names=names,
+        marks=marks,
+        height=_SQUARE,
+        nearest="xy",
+    )
+
+
+def pair_chart(pair: Pair) -> str:
+    """The density of two columns as shaded areas, and some of the rows as dots."""
+    ends = [(float(axis[0]), float(axis[-1])) for axis in (pair.x, pair.y)]
+    frame = Frame(ends[0], ends[1], height=_SQUARE)
+    steps = [float(axis[1] - axis[0]) for axis in (pair.x, pair.y)]
+
+    def place(point: tuple[float, float]) -> tuple[float, float]:
+        column, row = point
+        x, y = ends[0][0] + column * steps[0], ends[1][0] + row * steps[1]
+        return round(frame.across(x), 1), round(frame.up(y), 1)
+
+    body = [frame.axes(*pair.names)]
+    for level in pair.levels:
+        polygons = area_above(pair.density, level)
+        d = "".join(polyline(map(place, polygon), closed=True) for polygon in polygons)
+        body.append(tag("path", d=d, class_="shade"))
+    (x_low, x_high), (y_low, y_high) = ends
+    body += [
+        tag("circle", cx=frame.across(x), cy=frame.up(y), r=1.2, class_="grain")
+        for x, y in pair.dots.tolist()
+        if x_low <= x <= x_high and y_low <= y <= y_high
+    ]
+    step = -(-len(pair.x) // _MARKS_PER_SIDE)
+    marks = [
+        Mark(
+            frame.across(pair.x[i]),
+            frame.up(pair.y[j]),
+            (number(pair.x[i]), number(pair.y[j]), number(pair.density[j, i])),
+        )
+        for j in range(0, len(pair.y), step)
+        for i in range(0, len(pair.x), step)
+    ]
+    return chart(
+        "".join(body),
+        label=f"Density of {pair.names[0]} and {pair.names[1]} together",
+        names=(*pair.names, "density"),
+        marks=marks,
+        height=_SQUARE,
+        nearest="xy",
+    )
+
+
+def spectrum_chart(spectrum: Spectrum) -> str:
+    """Eigenvalues on a logarithmic scale, with the rank that is kept."""
+    seen = spectrum.values[spectrum.values > _LEAST_EIGENVALUE * spectrum.values[0]]
+    logs = np.log10(seen)
+    low, high = math.floor(logs[-1] - 1e-9), math.ceil(logs[0] + 1e-9)
+    every = -(-(high - low) // 5)
+    words = {float(k): _power_of_ten(k) for k in range(high, low - 1, -every)}
+    end = float(max(len(seen), spectrum.rank or 1, 2))
+    frame = Frame((0.0, end * 1.02), (float(low), float(high)))
+    places = np.arange(1, len(seen) + 1)
+    body = [
+        frame.axes("eigenvector, the largest first", "share of the rows", words),
+        tag("path", d=frame.path(places, logs), class_="line"),
+    ]
+    if spectrum.rank is not None and spectrum.rank < len(spectrum.values):
+        body.append(_upright(frame, float(spectrum.rank), f"rank {spectrum.rank}"))
+    some = np.unique(np.geomspace(1, len(seen), _MOST_EIGENVALUES).astype(int)) - 1
+    sums = np.cumsum(spectrum.values)
+    marks = [
+        Mark(
+            frame.across(k + 1),
+            frame.up(logs[k]),
+            (str(k + 1), percent(seen[k], 3), percent(sums[k])),
+        )
+        for k in some.tolist()
+    ]
+    label = (
+        f"{count(len(seen), 'eigenvalue')} that are not zero, effective rank "
+        f"{fixed(spectrum.effective_rank, 1)}"
+    )
+    names = "eigenvector", "share", "all up to it"
+    return chart("".join(body), label=label, names=names, marks=marks)
+
+
+# ---- parts -----------------------------------------------------------------------
+
+
+def _bars(frame: Frame, edges: np.ndarray, heights: np.ndarray, kind: str) -> str:
+    gap = 1.0 if len(heights) < 30 else 0.5
+    return "".join(
+        tag(
+            "rect",
+            x=frame.across(low) + gap / 2,
+            y=frame.up(height),
+            width=max(frame.across(high) - frame.across(low) - gap, 0.3),
+            height=max(frame.bottom - frame.up(height), 0.0),
+            class_=kind,
+        )
+        for low, high, height in zip(edges[:-1], edges[1:], heights, strict=True)
+        if height > 0
+    )
+
+
+def _upright(frame: Frame, value: float, word: str) -> str:
+    """A line at a value along the horizontal axis, with a word on the roomier side."""
+    place = frame.across(value)
+    on_left = place > (frame.left + frame.right) / 2
+    line = tag("path", d=f"M{place:.1f} 10V{frame.bottom:g}", class_="limit")
+    anchor = {"text_anchor": "end" if on_left else "start"}
+    text = write(
+        word, place - 5 if on_left else place + 5, 20.0, class_="note", **anchor
+    )
+    return line + text
+
+
+def _diagonal(frame: Frame) -> str:
+    return tag("path", d=frame.path([0, 1], [0, 1]), class_="limit")
+
+
+def _equal(frame: Frame) -> str:
+    """Where truth and prediction agree."""
+    low, high = max(frame.x[0], frame.y[0]), min(frame.x[1], frame.y[1])
+    if low >= high:
+        return ""
+    return tag("path", d=frame.path([low, high], [low, high]), class_="limit")
+
+
+def _spread_over(values: np.ndarray, most: int) -> np.ndarray:
+    """Places of at most so many values, spread over their order."""
+    order = np.argsort(values, kind="stable")
+    return order[np.linspace(0, len(order) - 1, min(len(order), most)).astype(int)]
+
+
+def _widened(low: float, high: float) -> tuple[float, float]:
+    room = 0.04 * (high - low) or max(abs(low), 1.0) * 0.04
+    return low - room, high + room
+
+
+def _power_of_ten(k: int) -> str:
+    return "1" if k == 0 else f"{10.0**k:g}" if k > -4 else f"1e{k}"

@@ -1,0 +1,204 @@
+"""The page: sections in a template, with style and script inlined."""
+
+import base64
+import hashlib
+import os
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from rhokit.io.atomic import write_atomically
+from rhokit.progress import progress
+from rhokit.report.facts import Facts, gather
+from rhokit.report.fitted import CLASSES, DENSITY
+from rhokit.report.sections import Entry, all_sections
+from rhokit.report.words import count, fixed, number, percent
+
+_ASSETS = files("rhokit.report") / "assets"
+
+
+def write_report(
+    model: Any,
+    X: Any,
+    path: str | os.PathLike[str],
+    *,
+    y: Any = None,
+    title: str | None = None,
+    source: str | None = None,
+    training: bool = False,
+    max_rows: int | None = None,
+) -> Path:
+    """Write one HTML page about a fitted model, for a colleague to open.
+
+    The page holds everything it needs and asks nothing of a network: what was fitted
+    and how, how sure the model is, densities, the least likely rows, the spectrum.
+    Each part is there only if the model can answer it.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        A density, classifier or regressor of rhokit, one-pass or trained.
+    X : frame (pandas, polars, pyarrow) or array-like of shape (n, d)
+        Rows to look at.
+    path : str or path
+        The file, written whole or not at all.
+    y : array-like of shape (n,) or (n, t), optional
+        Labels or values of the rows, against which answers are judged.
+    title, source : str, optional
+        The heading, and where the rows come from.
+    training : bool, default=False
+        Whether the rows are those that the model was fitted to. Densities are then
+        computed with each row left out; other figures say that they are flattering.
+    max_rows : int, optional
+        Of more rows a sample of this size is looked at, and the page says so: 5,000
+        without it, 2,000 for classes and 1,000 for values.
+
+    Returns
+    -------
+    path : Path
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import numpy as np
+    >>> from rhokit import DMKDE
+    >>> from rhokit.report import write_report
+    >>> X = np.random.default_rng(0).normal(size=(500, 2))
+    >>> model = DMKDE(random_state=0).fit(X)
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "report.html"
+    >>> page = write_report(model, X, path, training=True, title="Two columns")
+    >>> "<h1>Two columns</h1>" in page.read_text()
+    True
+    """
+    template = _template()  # what is missing is missed before the work
+    with progress(f"Asking the {type(model).__name__} for its report"):
+        facts = gather(
+            model,
+            X,
+            y=y,
+            title=title,
+            source=source,
+            training=training,
+            max_rows=max_rows,
+        )
+    text = render(facts, template)
+    try:
+        # Names may hold halves of characters, which no file can.
+        write_atomically(path, text.encode("utf-8", "replace"))
+    except OSError as error:
+        raise OSError(f"{str(path)!r} could not be written: {error}") from error
+    return Path(path)
+
+
+def render(facts: Facts, template: Any = None) -> str:
+    """The page as text."""
+    style, script = _read("page.css"), _read("page.js")
+    return (template or _template()).render(
+        title=facts.title or _title(facts),
+        lede=_lede(facts),
+        facts=facts,
+        tiles=_tiles(facts),
+        sections=all_sections(facts),
+        style=style,
+        script=script,
+        policy=_policy(style, script),
+    )
+
+
+def _template() -> Any:
+    try:
+        import jinja2
+    except ImportError as error:
+        raise ImportError(
+            "reports need jinja2: pip install 'rhokit[report]'"
+        ) from error
+    environment = jinja2.Environment(
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.from_string(_read("page.html.j2"))
+
+
+def _read(name: str) -> str:
+    return (_ASSETS / name).read_text(encoding="utf-8")
+
+
+def _policy(style: str, script: str) -> str:
+    """What the page may load and run: its own style and script, and nothing else."""
+
+    def digest(text: str) -> str:
+        hashed = hashlib.sha256(text.encode()).digest()
+        return f"'sha256-{base64.b64encode(hashed).decode()}'"
+
+    return f"default-src 'none'; style-src {digest(style)}; script-src {digest(script)}"
+
+
+def _title(facts: Facts) -> str:
+    fitted = facts.fitted
+    columns = count(fitted.n_columns, "column")
+    if fitted.kind == DENSITY:
+        return f"Density of {columns}"
+    if fitted.kind == CLASSES and facts.classes is not None:
+        return f"{count(len(facts.classes.classes), 'class', 'classes')} from {columns}"
+    return f"Values from {columns}"
+
+
+def _lede(facts: Facts) -> str:
+    fitted, rows = facts.fitted, facts.rows
+    looked_at = count(len(rows), "row")
+    if rows.is_sample:
+        looked_at = f"a random sample of {len(rows):,} of {count(rows.n_given, 'row')}"
+    which = "that it was fitted to" if facts.training else "given to this report"
+    return (
+        f"A {fitted.name} fitted to {count(fitted.weight, 'row')} of "
+        f"{count(fitted.n_columns, 'column')}, looked at with {looked_at} {which}."
+    )
+
+
+def _tiles(facts: Facts) -> list[Entry]:
+    """The few figures that somebody in a hurry wants."""
+    rows = Entry("rows fitted", number(round(facts.fitted.weight, 6), 9))
+    if facts.classes is not None:
+        return [*_class_tiles(facts), rows]
+    if facts.values:
+        return [*_value_tiles(facts), rows]
+    if facts.density is None:
+        return [rows]
+    tiles = [Entry("mean log-density", fixed(facts.density.mean, 2))]
+    if facts.spectrum is not None:
+        rank = fixed(facts.spectrum.effective_rank, 1)
+        tiles.append(Entry("effective rank", rank))
+    n_columns = facts.fitted.n_columns
+    word = "column" if n_columns == 1 else "columns"
+    return [*tiles, rows, Entry(word, str(n_columns))]
+
+
+def _class_tiles(facts: Facts) -> list[Entry]:
+    classes = facts.classes
+    if classes is None:
+        return []
+    known = [
+        ("right answers", classes.accuracy),
+        ("without an answer", classes.rejected),
+        ("calibration error", classes.calibration_error),
+    ]
+    tiles = [Entry(word, percent(v)) for word, v in known if v is not None]
+    return [*tiles, Entry("classes", str(len(classes.classes)))]
+
+
+def _value_tiles(facts: Facts) -> list[Entry]:
+    value = facts.values[0]
+    main = value.nominal.index(value.main)
+    if len(facts.values) > 1:
+        return [Entry("targets", str(len(facts.values)))]
+    if value.achieved is None or value.r2 is None or value.absolute_error is None:
+        return [Entry("mean width of intervals", number(value.widths[main]))]
+    return [
+        Entry("R²", fixed(value.r2, 2)),
+        Entry("mean absolute error", number(value.absolute_error)),
+        Entry(
+            f"inside {percent(value.main, 0)} intervals", percent(value.achieved[main])
+        ),
+    ]

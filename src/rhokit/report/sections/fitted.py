@@ -1,0 +1,146 @@
+"""The section on what was fitted, and how."""
+
+import math
+
+from rhokit.report.facts import Facts
+from rhokit.report.fitted import CLASSES, DENSITY, NUMBER, VALUES, Fitted
+from rhokit.report.sections.parts import Entry, Section
+from rhokit.report.tables import columns_table
+from rhokit.report.words import count, number, size
+
+_ONE_MATRIX = {
+    DENSITY: "All rows are summed up in one density matrix; how likely a row is, is "
+    "one measurement of it.",
+    CLASSES: "The rows of each class are summed up in a density matrix; measuring a "
+    "new row with all of them gives the probabilities of the classes.",
+    VALUES: "The range of the value is cut into levels, and the rows of each level are "
+    "summed up in a density matrix; measuring a new row with all of them gives "
+    "a distribution over the levels.",
+}
+_MEAN = "All rows are summed up in one mean of features; how likely a row is, is its "
+_MEAN += "overlap with that mean."
+_MAPS = {
+    "LandmarkFeatures": "A row is known by its likeness to {n} typical rows.",
+    "GridFeatures": "Rows add up to waves on a regular grid, which is exact to eight "
+    "digits.",
+    "QuadratureFeatures": "A row is known by {n} waves of regular frequencies.",
+    "FourierFeatures": "A row is known by {n} waves of random frequencies.",
+    "OneHotFeatures": "Each of {n} combinations of values stands for itself.",
+    "SoftmaxFeatures": "A row is known by its likeness to {n} levels.",
+}
+_MAP_NAMES = {
+    "LandmarkFeatures": "landmarks",
+    "GridFeatures": "grid",
+    "QuadratureFeatures": "quadrature",
+    "FourierFeatures": "random Fourier features",
+    "OneHotFeatures": "one-hot",
+    "SoftmaxFeatures": "softmax",
+}
+_SCALINGS = {
+    "none": ("none", "Distances are measured in the columns' own units."),
+    "columns": ("each column", "Every column is divided by a width of its own."),
+    "common": ("common", "All columns are divided by one width."),
+    "mixed": ("mixed", "Columns are mixed, so that their correlations do not count."),
+}
+
+
+def fitted_section(facts: Facts) -> Section:
+    """Model, rows, kernel, map, scaling, rank and size, and a table of the columns."""
+    fitted = facts.fitted
+    entries = [
+        Entry("Model", fitted.name, _model_words(fitted)),
+        Entry("Rows", count(fitted.weight, "row"), _rows_words(facts)),
+        Entry("Columns", str(fitted.n_columns), _kinds(fitted)),
+        *_kernel(fitted),
+        Entry(
+            "Feature map",
+            _MAP_NAMES.get(fitted.map_name, fitted.map_name),
+            _map(fitted),
+        ),
+        *_scaling(fitted),
+        *_rank(fitted),
+        Entry("Size", size(fitted.memory), _size_words(fitted)),
+    ]
+    return Section(
+        "fitted",
+        "What was fitted",
+        entries=tuple(entries),
+        tables=(columns_table(fitted),),
+        about=_about(facts),
+    )
+
+
+def _model_words(fitted: Fitted) -> str:
+    words = _MEAN if fitted.name == "MeanEmbeddingKDE" else _ONE_MATRIX[fitted.kind]
+    return f"{words} It was trained by gradient." if fitted.is_trained else words
+
+
+def _rows_words(facts: Facts) -> str:
+    weight = facts.fitted.weight
+    whole = math.isclose(weight, round(weight), rel_tol=1e-9)
+    what = "What the model has seen" if whole else "What their weights add up to"
+    return f"{what}. This page looks at {count(len(facts.rows), 'row')}."
+
+
+def _kinds(fitted: Fitted) -> str:
+    kinds = [column.kind for column in fitted.columns]
+    n_numbers = kinds.count(NUMBER)
+    parts = [count(n_numbers, "number")] if n_numbers else []
+    for kind, many in (("category", "categories"), ("ordered", "ordered categories")):
+        one = "ordered category" if kind == "ordered" else kind
+        parts += [count(kinds.count(kind), one, many)] if kind in kinds else []
+    if n_numbers == len(kinds):
+        return "All are numbers." if n_numbers > 1 else "It is a number."
+    return f"{' and '.join(parts)}."
+
+
+def _kernel(fitted: Fitted) -> list[Entry]:
+    if fitted.gamma is None or fitted.bandwidth is None:
+        return []
+    unit = (
+        "in the columns' own units" if fitted.scaling == "none" else "in scaled units"
+    )
+    words = (
+        f"A row speaks for others within about {number(fitted.bandwidth, 3)} of it, "
+        f"{unit}: the bandwidth, 1/\u2060√(2γ)."
+    )
+    return [Entry("Kernel", f"γ = {number(fitted.gamma, 3)}", words)]
+
+
+def _scaling(fitted: Fitted) -> list[Entry]:
+    return (
+        [] if fitted.gamma is None else [Entry("Scaling", *_SCALINGS[fitted.scaling])]
+    )
+
+
+def _map(fitted: Fitted) -> str:
+    words = _MAPS.get(fitted.map_name, "States of {n} numbers.")
+    return words.format(n=f"{fitted.dimension:,}")
+
+
+def _rank(fitted: Fitted) -> list[Entry]:
+    if fitted.map_name == "GridFeatures" or fitted.name == "MeanEmbeddingKDE":
+        return []
+    if fitted.rank is None:
+        return []
+    words = f"Of {fitted.dimension:,} eigenvectors of each matrix, this many are kept."
+    return [Entry("Rank", f"{fitted.rank:,}", words)]
+
+
+def _size_words(fitted: Fitted) -> str:
+    return (
+        f"{fitted.n_numbers:,} numbers and the map. It does not grow with the number "
+        "of rows."
+    )
+
+
+def _about(facts: Facts) -> str:
+    columns = facts.fitted.columns
+    if all(column.kind != NUMBER for column in columns):
+        return "Categories are counted among the rows of this report."
+    ends = "Least, median and largest are those of the rows of this report, in their "
+    ends += "own units."
+    if any(column.bandwidth for column in columns):
+        width = "The bandwidth says how far apart two values of a column may be and "
+        return f"{ends} {width}still count as alike."
+    return f"{ends} Where columns are mixed by the scaling, none has a bandwidth."

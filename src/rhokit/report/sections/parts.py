@@ -1,0 +1,39 @@
+"""What a section of a report is made of."""
+
+from dataclasses import dataclass
+
+from rhokit.report.tables import Table
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A figure in words: what it is called, what it is, and what it means."""
+
+    term: str
+    value: str
+    meaning: str = ""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture (SVG, escaped) and the words under it.
+
+    Beside a tall one there is room for two others, one above the other.
+    """
+
+    svg: str
+    caption: str
+    is_tall: bool = False
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page under a heading."""
+
+    key: str
+    heading: str
+    intro: str = ""
+    entries: tuple[Entry, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    tables: tuple[Table, ...] = ()
+    about: str = ""

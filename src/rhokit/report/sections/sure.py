@@ -1,0 +1,311 @@
+"""The section on how sure a model is, for densities, classes and values."""
+
+import math
+
+import numpy as np
+
+from rhokit.report import charts
+from rhokit.report.class_quality import ClassQuality
+from rhokit.report.density_quality import DensityQuality
+from rhokit.report.facts import Facts
+from rhokit.report.sections.parts import Entry, Figure, Section
+from rhokit.report.shape import Histogram, histogram, histogram_of_logs
+from rhokit.report.tables import confusion_table, coverage_table
+from rhokit.report.value_quality import ValueQuality
+from rhokit.report.words import count, fixed, number, percent
+
+_LITTLE = 0.5  # coverage below which a row is hardly represented
+_MOST_CLASSES = 40  # a larger table says nothing
+_KEY, _HEADING = "sure", "How sure it is"
+_SEEN = "The rows are those that the model was fitted to: new rows will do worse."
+
+
+def sure_sections(facts: Facts) -> list[Section]:
+    """What the model's answers are worth; densities of a classifier come last."""
+    if facts.classes is not None:
+        return [_classes(facts, facts.classes), *_strangeness(facts)]
+    if facts.values:
+        return [_values(facts)]
+    return [] if facts.density is None else [_density(facts, facts.density)]
+
+
+# ---- densities -------------------------------------------------------------------
+
+
+def _density(facts: Facts, density: DensityQuality) -> Section:
+    return Section(
+        _KEY,
+        _HEADING,
+        entries=(
+            *_log_density_entries(density),
+            *_floor(facts, density),
+            *_cover(density),
+        ),
+        figures=(*score_figures(facts, density), *_cover_figures(density)),
+        about=_about_density(facts, density),
+    )
+
+
+def _strangeness(facts: Facts) -> list[Section]:
+    """Densities that a classifier knows on top of its answers."""
+    if facts.density is None:
+        return []
+    return [
+        Section(
+            "likely",
+            "How likely the rows are",
+            intro="Whatever their class: rows of low density are like none of those "
+            "that were fitted.",
+            entries=tuple(_log_density_entries(facts.density)),
+            figures=tuple(score_figures(facts, facts.density)),
+        )
+    ]
+
+
+def _log_density_entries(density: DensityQuality) -> list[Entry]:
+    left_out = (
+        ", each row left out of the model in turn" if density.leave_one_out else ""
+    )
+    entries = [
+        Entry(
+            "Mean log-density", fixed(density.mean, 3), f"In nats per row{left_out}."
+        ),
+        Entry("Median", fixed(density.median, 3), "Half of the rows are likelier."),
+    ]
+    if math.isfinite(density.normal_mean):
+        gain = density.mean - density.normal_mean
+        words = (
+            "The mean log-density by a normal distribution with the mean and "
+            f"covariance of these very rows. The model says {fixed(abs(gain), 2)} nats "
+            f"{'more' if gain >= 0 else 'less'}."
+        )
+        entries.append(Entry("For comparison", fixed(density.normal_mean, 3), words))
+    if density.n_zero:
+        words = "Their density is exactly zero: the mean leaves them out."
+        entries.append(Entry("Zero density", count(density.n_zero, "row"), words))
+    return entries
+
+
+def _floor(facts: Facts, density: DensityQuality) -> list[Entry]:
+    floor = facts.fitted.floor
+    if floor is None:
+        return []
+    if math.isinf(floor):
+        return [Entry("Floor", "none", "Away from the data the density falls to zero.")]
+    words = (
+        "Lower log-densities cannot be told from zero; "
+        f"{count(density.n_below_floor, 'row lies', 'rows lie')} below."
+    )
+    return [Entry("Floor", fixed(floor, 2), words)]
+
+
+def _cover(density: DensityQuality) -> list[Entry]:
+    if density.coverage is None:
+        return []
+    share = float(np.mean(density.coverage < _LITTLE))
+    words = (
+        f"Their coverage by the landmarks is below {_LITTLE}: their density comes out "
+        "too small. More components would help."
+        if share > 0
+        else f"The landmarks represent every row to more than {percent(_LITTLE, 0)}."
+    )
+    return [Entry("Poorly covered rows", percent(share), words)]
+
+
+def score_figures(facts: Facts, density: DensityQuality) -> list[Figure]:
+    """How log-densities are distributed."""
+    logs = histogram_of_logs(density.logs)
+    if logs is None:
+        return []
+    floor = facts.fitted.floor
+    line = None if floor is None or math.isinf(floor) else (floor, "floor")
+    svg = charts.histogram_chart(
+        logs, "log-density", f"Log-densities, {_ends(logs)}", line
+    )
+    notes = ["Log-densities of the rows, the least likely to the left."]
+    if logs.n_outside:
+        farther = count(logs.n_outside, "row lies", "rows lie")
+        notes.append(f"{farther} farther left, outside the picture.")
+    if density.n_zero:
+        rows = count(density.n_zero, "row")
+        notes.append(f"{rows} of zero density cannot be shown.")
+    return [Figure(svg, " ".join(notes))]
+
+
+def _ends(part: Histogram) -> str:
+    return f"from {number(part.edges[0], 3)} to {number(part.edges[-1], 3)}"
+
+
+def _cover_figures(density: DensityQuality) -> list[Figure]:
+    if density.coverage is None:
+        return []
+    part = histogram(density.coverage, 0.0, 1.0)
+    svg = charts.histogram_chart(
+        part, "coverage", "Coverage of the rows by landmarks", (_LITTLE, str(_LITTLE))
+    )
+    return [
+        Figure(svg, "Coverage by the landmarks: 1 where a row is fully represented.")
+    ]
+
+
+def _about_density(facts: Facts, density: DensityQuality) -> str:
+    rows = _SEEN
+    if density.leave_one_out:
+        rows = (
+            "The rows are those that the model was fitted to, so each was scored by "
+            "the model without it, as a new row would be."
+        )
+    elif not facts.training:
+        rows = "The rows are scored as new ones."
+    return (
+        "A log-density is the logarithm of probability per unit of the columns, so its "
+        "size depends on their units: compare it with that of other models of the same "
+        f"columns. {rows}"
+    )
+
+
+# ---- classes ---------------------------------------------------------------------
+
+
+def _classes(facts: Facts, classes: ClassQuality) -> Section:
+    if classes.accuracy is None:
+        return _unlabelled(classes)
+    figures = [
+        Figure(
+            charts.reliability_chart(classes.bins),
+            "Reliability: on the dashed line, answers of 80\u00a0% are right in 80 of "
+            "100 rows. Below it the model is too sure, above it too modest.",
+        )
+    ]
+    table = classes.confusion
+    shown = table is not None and len(table.truths) <= _MOST_CLASSES
+    return Section(
+        _KEY,
+        _HEADING,
+        entries=tuple(_class_entries(classes)),
+        figures=tuple(figures),
+        tables=(confusion_table(table),) if table is not None and shown else (),
+        about=_about_classes(facts),
+    )
+
+
+def _class_entries(classes: ClassQuality) -> list[Entry]:
+    words = f"The commonest label alone would be right in {_share(classes.baseline)}."
+    entries = [Entry("Right answers", _share(classes.accuracy), words)]
+    if classes.rejected is not None:
+        words = (
+            f"Rows unlike all that were fitted get no answer. Of the others, "
+            f"{_share(classes.accuracy_of_answered)} are right."
+        )
+        entries.append(Entry("Without an answer", _share(classes.rejected), words))
+    if classes.rank_error is not None:
+        words = "How many labels an answer is off, on average."
+        entries.append(Entry("Mean error", fixed(classes.rank_error, 3), words))
+    words = "How far probabilities are from the share of right answers, on average."
+    entries.append(Entry("Calibration error", _share(classes.calibration_error), words))
+    return entries
+
+
+def _unlabelled(classes: ClassQuality) -> Section:
+    confidence = float(np.mean(classes.confidence))
+    words = "Of the likeliest class. Whether it is deserved, labels would tell."
+    return Section(
+        _KEY,
+        _HEADING,
+        intro="No labels were given, so nothing is said about right and wrong.",
+        entries=(Entry("Mean probability", percent(confidence), words),),
+        figures=(
+            Figure(
+                charts.bar_chart("answer", classes.answered), "Answers of the model."
+            ),
+            Figure(
+                charts.histogram_chart(
+                    histogram(classes.confidence, 0.0, 1.0),
+                    "probability of the answer",
+                    "Probabilities of the answers",
+                ),
+                "How sure the answers are.",
+            ),
+        ),
+    )
+
+
+def _about_classes(facts: Facts) -> str:
+    rows = _SEEN if facts.training else "The rows are answered as new ones."
+    return (
+        "The calibration error sorts answers into ten bins by their probability, and "
+        "averages the distance between probability and share of right answers. "
+        "In the table, cells of stronger colour hold a larger share of their label. "
+        f"{rows}"
+    )
+
+
+def _share(value: float | None) -> str:
+    return "not known" if value is None else percent(value)
+
+
+# ---- values ----------------------------------------------------------------------
+
+
+def _values(facts: Facts) -> Section:
+    known = facts.values[0].truth is not None
+    entries = [entry for value in facts.values for entry in _value_entries(value)]
+    figures = [figure for value in facts.values for figure in _value_figures(value)]
+    rows = _SEEN if facts.training else "The rows are predicted as new ones."
+    return Section(
+        _KEY,
+        _HEADING,
+        intro=""
+        if known
+        else "No true values were given, so nothing is said of errors.",
+        entries=tuple(entries),
+        figures=tuple(figures),
+        tables=(coverage_table(facts.values),),
+        about="An interval of 90\u00a0% should hold the true value of 90 in 100 rows; "
+        f"the narrower it is, the more it says. {rows}",
+    )
+
+
+def _value_entries(value: ValueQuality) -> list[Entry]:
+    main = value.nominal.index(value.main)
+    width = number(value.widths[main])
+    name = "" if value.name == "the value" else f" ({value.name})"
+    if value.achieved is None or value.absolute_error is None or value.r2 is None:
+        words = f"Mean width of the intervals of {percent(value.main, 0)}."
+        return [Entry(f"Interval{name}", width, words)]
+    words = f"The median of these values alone would be off by {_of(value.baseline)}."
+    share = "Share of the variance that the predictions explain: 1 is all of it."
+    inside = (
+        f"This share of the true values lies in intervals of {percent(value.main, 0)}, "
+        f"which are {width} wide on average."
+    )
+    return [
+        Entry(f"Mean absolute error{name}", number(value.absolute_error), words),
+        Entry(f"R²{name}", fixed(value.r2, 3), share),
+        Entry(f"Inside{name}", percent(value.achieved[main]), inside),
+    ]
+
+
+def _of(value: float | None) -> str:
+    return "not known" if value is None else number(value)
+
+
+def _value_figures(value: ValueQuality) -> list[Figure]:
+    if value.truth is None:
+        ends = float(value.predicted.min()), float(value.predicted.max())
+        room = 0.5 if ends[0] == ends[1] else 0.0
+        part = histogram(value.predicted, ends[0] - room, ends[1] + room)
+        svg = charts.histogram_chart(part, "predicted", f"Predictions of {value.name}")
+        return [Figure(svg, f"Predictions of {value.name}.")]
+    lead = "" if value.name == "the value" else f"{value.name}. "
+    return [
+        Figure(
+            charts.interval_chart(value),
+            f"{lead}Prediction and truth, with the interval of "
+            f"{percent(value.main, 0)} as a line; rings lie outside of theirs.",
+        ),
+        Figure(
+            charts.coverage_chart(value),
+            f"{lead}Coverage: on the dashed line, intervals hold what they promise.",
+        ),
+    ]

@@ -1,0 +1,223 @@
+"""Tables of a report: cells with a text to read and a value to sort by."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rhokit.report.class_quality import ClassQuality, Confusion
+from rhokit.report.fitted import NUMBER, Fitted
+from rhokit.report.rows import Rows
+from rhokit.report.value_quality import ValueQuality
+from rhokit.report.words import (
+    MISSING,
+    column_writer,
+    fixed,
+    is_missing,
+    is_number,
+    number,
+    percent,
+)
+
+MOST_ROWS, MOST_COLUMNS = 20, 40
+_HEATS = 9
+# Values beyond these quantiles of their column are marked.
+_USUAL = (0.005, 0.995)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A text, what it is sorted by (None: nothing, always last), and how it looks."""
+
+    text: str
+    value: float | str | None
+    is_marked: bool = False
+    heat: int | None = None
+
+
+@dataclass(frozen=True)
+class Header:
+    """The name of a column, and whether it holds numbers."""
+
+    text: str
+    is_number: bool
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells under headers, which readers can sort."""
+
+    caption: str
+    headers: tuple[Header, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+def number_cell(value: float | None, write: Callable[[Any], str] = number) -> Cell:
+    """A number, or a dash where there is none."""
+    if value is None:
+        return Cell("–", None)
+    return Cell(write(value), None if math.isnan(value) else float(value))
+
+
+def columns_table(fitted: Fitted) -> Table:
+    """The columns of the rows, and how wide the kernel is in each."""
+    writers = [
+        column_writer(v for v in (c.low, c.middle, c.high) if v is not None)
+        for c in fitted.columns
+    ]
+    numbers: dict[str, list[Any]] = {
+        "least": [column.low for column in fitted.columns],
+        "median": [column.middle for column in fitted.columns],
+        "largest": [column.high for column in fitted.columns],
+        "categories": [column.n_categories for column in fitted.columns],
+        "missing": [column.n_missing or None for column in fitted.columns],
+        "bandwidth": [column.bandwidth for column in fitted.columns],
+    }
+    shown = {name: v for name, v in numbers.items() if any(x is not None for x in v)}
+    headers = [Header("column", False), Header("kind", False)]
+    headers += [Header(word, True) for word in shown]
+    rows = []
+    for place, (column, write) in enumerate(zip(fitted.columns, writers, strict=True)):
+        cells = [Cell(column.name, column.name), Cell(column.kind, column.kind)]
+        for name, values in shown.items():
+            in_units = name in ("least", "median", "largest")
+            cells.append(number_cell(values[place], write if in_units else number))
+        rows.append(tuple(cells))
+    return Table("Columns of the rows", tuple(headers), tuple(rows))
+
+
+def unlikely_table(logs: np.ndarray, rows: Rows, kinds: Sequence[str]) -> Table:
+    """The least likely rows first, with their values."""
+    places = np.argsort(logs, kind="stable")[:MOST_ROWS].tolist()
+    scores = [Cell(_log(logs[place]), float(logs[place])) for place in places]
+    lead = [(Header("log-density", True), scores)]
+    return rows_table("The least likely rows", places, lead, rows, kinds)
+
+
+def wrong_table(classes: ClassQuality, rows: Rows, kinds: Sequence[str]) -> Table:
+    """Wrong answers that were given with the highest probability."""
+    places = np.asarray(classes.wrong)[:MOST_ROWS].tolist()
+    truth, answers = np.asarray(rows.y), classes.answers
+    lead = [
+        (Header("label", False), [_word(truth[place]) for place in places]),
+        (Header("answer", False), [_word(answers[place]) for place in places]),
+        (
+            Header("probability", True),
+            [
+                Cell(percent(classes.confidence[p]), float(classes.confidence[p]))
+                for p in places
+            ],
+        ),
+    ]
+    return rows_table("The surest wrong answers", places, lead, rows, kinds)
+
+
+def missed_table(value: ValueQuality, rows: Rows, kinds: Sequence[str]) -> Table:
+    """Predictions that are farthest off."""
+    truth = np.asarray(value.truth)
+    errors = value.predicted - truth
+    places = np.argsort(-np.abs(errors), kind="stable")[:MOST_ROWS].tolist()
+    parts = ("true", truth), ("predicted", value.predicted), ("error", errors)
+    lead = []
+    for name, values in parts:
+        shown = [float(values[place]) for place in places]
+        write = column_writer(shown)
+        lead.append((Header(name, True), [Cell(write(v), v) for v in shown]))
+    return rows_table(f"Farthest off: {value.name}", places, lead, rows, kinds)
+
+
+def rows_table(
+    caption: str,
+    places: Sequence[int],
+    lead: Sequence[tuple[Header, list[Cell]]],
+    rows: Rows,
+    kinds: Sequence[str],
+) -> Table:
+    """Some rows: their labels, a few leading columns, and their values."""
+    labels = [rows.labels[place] for place in places]
+    numeric = all(is_number(label) for label in labels)
+    columns = [(Header("row", numeric), [_label(label) for label in labels]), *lead]
+    for place, kind in list(enumerate(kinds))[:MOST_COLUMNS]:
+        cells = _value_cells(rows, place, kind, places)
+        columns.append((Header(rows.names[place], kind == NUMBER), cells))
+    headers = tuple(header for header, _ in columns)
+    body = tuple(zip(*(cells for _, cells in columns), strict=True))
+    return Table(caption, headers, body)
+
+
+def confusion_table(confusion: Confusion) -> Table:
+    """Labels down, answers across, darker for a larger share of the label's rows."""
+    headers = [Header("label", False)]
+    headers += [Header(word, True) for word in (*confusion.answers, "right")]
+    rows = []
+    for k, (truth, counts) in enumerate(
+        zip(confusion.truths, confusion.counts.tolist(), strict=True)
+    ):
+        total = sum(counts)
+        cells = [
+            Cell(number(n, 9), n, heat=math.ceil(_HEATS * n / total) if total else 0)
+            for n in counts
+        ]
+        known = k < len(counts) and confusion.answers[k] == truth
+        right = counts[k] / total if known and total else math.nan
+        rows.append((Cell(truth, truth), *cells, number_cell(right, percent)))
+    return Table("Labels (down) and answers (across)", tuple(headers), tuple(rows))
+
+
+def coverage_table(values: Iterable[ValueQuality]) -> Table:
+    """Coverage that was asked for, what was achieved, and how wide intervals are."""
+    headers = [Header("target", False), Header("asked for", True)]
+    headers += [Header("inside", True), Header("mean width", True)]
+    rows = []
+    for value in values:
+        achieved = value.achieved or (None,) * len(value.nominal)
+        for asked, got, width in zip(
+            value.nominal, achieved, value.widths, strict=True
+        ):
+            cells = [
+                Cell(value.name, value.name),
+                number_cell(asked, _whole_percent),
+            ]
+            cells.append(number_cell(got, percent))
+            rows.append((*cells, number_cell(width)))
+    return Table("Intervals", tuple(headers), tuple(rows))
+
+
+def _whole_percent(share: float) -> str:
+    return percent(share, 0)
+
+
+def _log(value: float) -> str:
+    return "zero density" if value == -math.inf else fixed(value, 2)
+
+
+def _label(label: Any) -> Cell:
+    if is_number(label):
+        return Cell(str(label), float(label))
+    return _word(label)
+
+
+def _word(value: Any) -> Cell:
+    if is_missing(value):
+        return Cell(MISSING, None)
+    return Cell(str(value), str(value))
+
+
+def _value_cells(
+    rows: Rows, place: int, kind: str, places: Sequence[int]
+) -> list[Cell]:
+    if kind != NUMBER:
+        return [_word(rows.columns[place][k]) for k in places]
+    values = rows.numbers(place)
+    low, high = np.nanquantile(values, _USUAL) if not np.isnan(values).all() else (0, 0)
+    write = column_writer(values[list(places)])
+    return [
+        Cell(
+            write(values[k]),
+            None if np.isnan(values[k]) else float(values[k]),
+            bool(values[k] < low or values[k] > high),
+        )
+        for k in places
+    ]
