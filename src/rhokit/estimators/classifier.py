@@ -25,7 +25,7 @@ from rhokit.validation import Interval, StrOptions, all_or_nothing
 # Of the likeliest class; what sums and factors leave below it is rounding.
 LEAST_CHANCE = 1e-13
 # A log-density is not below a threshold that it differs from by rounding.
-_DENSITY_SLACK = 1e-6
+DENSITY_SLACK = 1e-6
 
 
 class ClassEstimator(ClassifierMixin, OutcomeEstimator):
@@ -301,7 +301,7 @@ class DMKDClassifier(ClassEstimator):
         if threshold is None:
             return labels
         density = self._log_density(logs + self._log_priors())
-        rejected = density < threshold - _DENSITY_SLACK
+        rejected = density < threshold - DENSITY_SLACK
         if self._lacks(rows):  # whose density is of fewer columns: not to be compared
             rejected &= ~np.isnan(rows).any(axis=1)
         if isinstance(self.reject_label, str) != (self.classes_.dtype.kind in "US"):

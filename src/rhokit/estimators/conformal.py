@@ -3,6 +3,32 @@
 import numpy as np
 
 
+def tails_of(coverage):
+    """Shares of the quantiles that an interval lies between, (2,)."""
+    return np.array([(1 - coverage) / 2, (1 + coverage) / 2])
+
+
+def interval_offsets(ends, truth, weight, coverage):
+    """By how much both ends (n, 2) of intervals must move, (2,).
+
+    ``truth`` (n,) is what they were to hold.
+    """
+    missed = np.maximum(ends[:, 0] - truth, truth - ends[:, 1])
+    offset = offset_for_coverage(missed, weight, coverage)
+    return np.array([-offset, offset])
+
+
+def quantile_offsets(values, truth, weight, shares):
+    """By how much quantiles (n, q) of given shares (q,) must move, (q,)."""
+    errors = truth[:, None] - values
+    return np.array(
+        [
+            offset_for_share(error, weight, share)
+            for error, share in zip(errors.T, shares, strict=True)
+        ]
+    )
+
+
 def offset_for_coverage(missed, weight, coverage):
     """By how much intervals must grow to hold a share of the rows.
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_consistent_length
 from rhokit.core import log_posterior
 from rhokit.core.arrays import safe_log
 from rhokit.core.distributions import mean_and_std, quantiles
-from rhokit.estimators.conformal import offset_for_coverage, offset_for_share
+from rhokit.estimators.conformal import interval_offsets, quantile_offsets, tails_of
 from rhokit.estimators.outcomes import OutcomeEstimator
 from rhokit.estimators.supervised_choice import map_overlaps
 from rhokit.estimators.tasks import Levels, Values
@@ -170,15 +170,7 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
             Never falling as the probability rises.
         """
         wanted = self._checked_shares("quantiles", quantiles)
-
-        def offsets(left, truth, weight):
-            errors = truth[:, None] - left
-            return [
-                offset_for_share(error, weight, share)
-                for error, share in zip(errors.T, wanted, strict=True)
-            ]
-
-        found = self._calibrated_quantiles(X, wanted, offsets)
+        found = self._moved(X, wanted, self._quantile_offsets(wanted))
         return self._by_target([_sorted_by_share(part, wanted) for part in found])
 
     def predict_interval(self, X, coverage=0.9):
@@ -198,14 +190,7 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
         interval : array of shape (n, 2) or (n, t, 2)
         """
         (coverage,) = self._checked_shares("coverage", coverage)
-        tails = np.array([(1 - coverage) / 2, (1 + coverage) / 2])
-
-        def offsets(left, truth, weight):
-            missed = np.maximum(left[:, 0] - truth, truth - left[:, 1])
-            offset = offset_for_coverage(missed, weight, coverage)
-            return -offset, offset
-
-        found = self._calibrated_quantiles(X, tails, offsets)
+        found = self._moved(X, tails_of(coverage), self._interval_offsets(coverage))
         for values in found:
             # What is narrowed by more than its width becomes a point.
             crossed = values[:, 0] > values[:, 1]
@@ -443,21 +428,28 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
     def _raw_quantiles(self, distributions, wanted):
         return [quantiles(*pair, wanted) for pair in distributions]
 
-    def _calibrated_quantiles(self, X, wanted, offsets):
-        """Quantiles (n, q) of every target, moved by what rows left out missed.
-
-        ``offsets`` are computed from the quantiles of these rows (s, q), what they
-        really are (s,), and their weights.
-        """
+    def _moved(self, X, wanted, offsets):
+        """Quantiles (n, q) of every target, moved by offsets (q,) of its own."""
         raw = self._raw_quantiles(self._distributions(X), wanted)
+        return [values + offset for values, offset in zip(raw, offsets, strict=True)]
+
+    def _quantile_offsets(self, shares):
+        """What quantiles of rows left out missed, (q,) of every target."""
+        return self._offsets(shares, quantile_offsets, shares)
+
+    def _interval_offsets(self, coverage):
+        """The same of intervals, (2,) of every target."""
+        return self._offsets(tails_of(coverage), interval_offsets, coverage)
+
+    def _offsets(self, wanted, offsets_of, share):
         if self.calibration is None:
-            return raw
+            return [np.zeros(len(wanted))] * len(self.output_maps_)
         known = self._cache.get("left out", self._rank(), self._left_out_sample)
         left_out = self._raw_quantiles(known, wanted)
         truths, weight = self.sample_.target.T, self.sample_.weight
         return [
-            values + np.array(offsets(left, truth, weight))
-            for values, left, truth in zip(raw, left_out, truths, strict=True)
+            offsets_of(left, truth, weight, share)
+            for left, truth in zip(left_out, truths, strict=True)
         ]
 
     def _left_out_sample(self):

@@ -7,7 +7,7 @@ import numpy as np
 
 from rhokit.estimators import DMKDClassifier, QMClassifier, QMOrdinalClassifier
 from rhokit.estimators.classifier import (
-    _DENSITY_SLACK,
+    DENSITY_SLACK,
     LEAST_CHANCE,
     ClassEstimator,
 )
@@ -25,7 +25,7 @@ def add_density_classes(model: DMKDClassifier, rows: Value, *, density: bool) ->
     rejected, threshold = None, model.threshold_
     if threshold is not None:
         # Not "below": what is no number is rejected too.
-        above = log_density >= threshold - _DENSITY_SLACK
+        above = log_density >= threshold - DENSITY_SLACK
         rejected = graph.node("Not", above)
     _add_labels(model, likeliest(chances), rejected)
     _add_chances(model, chances)

@@ -1,18 +1,16 @@
 """Outputs of regressors: moments, intervals and quantiles, corrected as fitted."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from rhokit.core.arrays import safe_log
 from rhokit.estimators import QMRegressor
-from rhokit.estimators.conformal import offset_for_coverage, offset_for_share
+from rhokit.estimators.conformal import tails_of
 from rhokit.export.graph import Value
 from rhokit.export.measurement import log_measured
 from rhokit.export.readouts import mean_and_std, posterior, quantiles, sorted_by_share
-
-Offsets = Callable[[np.ndarray, np.ndarray, np.ndarray], Sequence[float]]
 
 
 def add_values(
@@ -24,10 +22,11 @@ def add_values(
     for name, parts in zip(("mean", "std"), zip(*moments, strict=True), strict=True):
         _add(model, name, parts)
     (checked,) = model._checked_shares("coverage", coverage)
-    _add(model, "interval", _intervals(model, chances, checked), 2)
+    ends = _moved(chances, tails_of(checked), model._interval_offsets(checked))
+    _add(model, "interval", [_uncrossed(part) for part in ends], 2)
     if shares is not None:
         wanted = model._checked_shares("quantiles", shares)
-        moved = _moved(model, chances, wanted, _quantile_offsets(wanted))
+        moved = _moved(chances, wanted, model._quantile_offsets(wanted))
         ordered = [sorted_by_share(part, wanted) for part in moved]
         _add(model, "quantiles", ordered, len(wanted))
 
@@ -53,19 +52,6 @@ def _distributions(model: QMRegressor, rows: Value) -> list[tuple[Value, np.ndar
     return pairs
 
 
-def _intervals(
-    model: QMRegressor, chances: list[tuple[Value, np.ndarray]], coverage: float
-) -> list[Value]:
-    tails = np.array([(1 - coverage) / 2, (1 + coverage) / 2])
-
-    def offsets(left, truth, weight):
-        missed = np.maximum(left[:, 0] - truth, truth - left[:, 1])
-        offset = offset_for_coverage(missed, weight, coverage)
-        return -offset, offset
-
-    return [_uncrossed(part) for part in _moved(model, chances, tails, offsets)]
-
-
 def _uncrossed(ends: Value) -> Value:
     """What is narrowed by more than its width becomes a point."""
     graph = ends.graph
@@ -73,31 +59,9 @@ def _uncrossed(ends: Value) -> Value:
     return graph.where(low > high, (low + high) * 0.5, ends)
 
 
-def _quantile_offsets(shares: np.ndarray) -> Offsets:
-    def offsets(left, truth, weight):
-        errors = truth[:, None] - left
-        return [
-            offset_for_share(error, weight, share)
-            for error, share in zip(errors.T, shares, strict=True)
-        ]
-
-    return offsets
-
-
 def _moved(
-    model: QMRegressor,
-    chances: list[tuple[Value, np.ndarray]],
-    wanted: np.ndarray,
-    offsets: Offsets,
+    chances: list[tuple[Value, np.ndarray]], wanted: np.ndarray, offsets: Any
 ) -> list[Value]:
-    """Quantiles (n, q) of every target, moved by what rows left out missed."""
-    raw = [quantiles(*pair, wanted) for pair in chances]
-    if model.calibration is None:
-        return raw
-    known = model._cache.get("left out", model._rank(), model._left_out_sample)
-    left_out = model._raw_quantiles(known, wanted)
-    truths, weight = model.sample_.target.T, model.sample_.weight
-    return [
-        values + np.array(offsets(left, truth, weight))
-        for values, left, truth in zip(raw, left_out, truths, strict=True)
-    ]
+    """Quantiles (n, q) of every target, moved by offsets (q,) of its own."""
+    pairs = zip(chances, offsets, strict=True)
+    return [quantiles(*pair, wanted) + offset for pair, offset in pairs]

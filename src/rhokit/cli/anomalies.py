@@ -1,0 +1,99 @@
+"""``rhokit anomalies``: the least likely rows of a table."""
+
+from typing import Annotated
+
+import typer
+
+from rhokit.cli.errors import LIMIT_PASSED
+from rhokit.cli.options import DataPaths, ModelPath, RowsOutput, Target
+from rhokit.cli.score import Gaps, Missing
+
+
+def anomalies(
+    out,
+    model: ModelPath,
+    data: DataPaths,
+    output: RowsOutput = None,
+    count: Annotated[
+        int, typer.Option("--count", "-k", min=1, help="How many rows to show.")
+    ] = 20,
+    fail_below: Annotated[
+        float | None,
+        typer.Option(
+            metavar="LOG_DENSITY",
+            help="End with code 3 if some row's log-density is below this.",
+        ),
+    ] = None,
+    missing: Gaps = Missing.refuse,
+    target: Target = None,
+):
+    """The least likely rows, with their values and their numbers in the file.
+
+    Rows that the model was fitted to are left out of it one by one, so that no row
+    vouches for itself.
+    """
+    from rhokit.cli.models import load_model
+    from rhokit.cli.responses import Question
+    from rhokit.cli.sources import opened
+    from rhokit.cli.unlikely import least_likely
+
+    loaded = load_model(model)
+    with opened(data) as source:
+        question = Question(loaded, source, output, ["all"], missing.value, target)
+        found = least_likely(question, count, fail_below)
+        passed = found.n_below > 0
+        if output is not None:
+            _write(output, found)
+    told = {
+        "rows": found.n_rows,
+        "unanswered": found.n_unanswered,
+        "leave_one_out": found.left_out,
+        "fail_below": fail_below,
+        "below": None if fail_below is None else found.n_below,
+        "failed": passed,
+        "output": None if output is None else str(output),
+        "anomalies": found.table.to_pylist(),
+    }
+    out.result(told, *_shown(found, fail_below, output))
+    return LIMIT_PASSED if passed else 0
+
+
+def _write(output, found):
+    from rhokit.cli.writers import written
+
+    with written(output) as give:
+        give(found.table)
+
+
+def _shown(found, fail_below, output):
+    from rhokit.cli.console import number, preview, properties
+
+    remark = "-o FILE writes all" if output is None else None
+    yield preview(_for_people(found.table), remark)
+    how = "left out of the model one by one" if found.left_out else "as new rows"
+    below = None
+    if fail_below is not None:
+        below = f"{number(found.n_below)} below {number(fail_below)}"
+    lacking = found.n_unanswered
+    yield properties(
+        [
+            ("rows", f"{number(found.n_rows)}, scored {how}"),
+            ("without a score", number(lacking) if lacking else None),
+            ("limit", below),
+            ("written to", None if output is None else str(output)),
+        ]
+    )
+
+
+def _for_people(table):
+    """The same rows with short names of files, if there are several."""
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    files = [Path(file).name for file in table.column("file").to_pylist()]
+    place = table.column_names.index("file")
+    table = table.drop_columns(["file"])
+    if len(set(files)) == 1:
+        return table
+    return table.add_column(place, "file", pa.array(files))

@@ -1,0 +1,289 @@
+"""``merge``, ``compare``, ``info``, ``report`` and ``export``: about models."""
+
+import json
+
+import numpy as np
+import onnxruntime
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import rhokit
+from rhokit.cli import report, tables
+from rhokit.cli.compare import verdict
+from rhokit.cli.models import Note, load_model
+from rhokit.cli.responses import Question
+from rhokit.cli.sampling import sampled
+from rhokit.cli.sources import Source
+from rhokit.io.model_files import pack_model
+from rhokit.metrics import class_discrepancies, maximum_mean_discrepancy
+from tests.cli.support import ROLES, refused, rows_table, run, write_csv
+
+
+@pytest.fixture(scope="module")
+def moved(models, tmp_path_factory):
+    """Models of rows of the same source, and of rows that have moved, by kind."""
+    folder, found = tmp_path_factory.mktemp("moved"), {}
+    table = rows_table(150, seed=5)
+    far = table.set_column(0, "a", pa.array(table.column("a").to_numpy() + 1.5))
+    # Values must stay in the range that the first model knows.
+    for name, rows in {"same": table, "moved": far}.items():
+        price = np.clip(rows.column("price").to_numpy(), -7, 7)
+        place = rows.column_names.index("price")
+        write_csv(
+            rows.set_column(place, "price", pa.array(price)), folder / f"{name}.csv"
+        )
+    for kind, model in models.items():
+        for name in ("same", "moved"):
+            output = folder / f"{kind}-{name}.rho"
+            call = ("fit", folder / f"{name}.csv", "--like", model, "-o", output)
+            run(*call).fine()
+            found[kind, name] = output
+    return found
+
+
+# ---- compare ----
+
+
+@pytest.mark.parametrize("kind", ROLES)
+def test_a_change_is_told_from_chance(kind, models, moved):
+    same = run("compare", models[kind], moved[kind, "same"], "--json").fine().json
+    other = run("compare", models[kind], moved[kind, "moved"], "--json").fine().json
+    pair = rhokit.load(models[kind]), rhokit.load(moved[kind, "moved"])
+    expected = maximum_mean_discrepancy(*pair)
+    assert_allclose(other["discrepancy"], expected.value)
+    assert_allclose(other["chance"], expected.chance)
+    assert_allclose(other["ratio"], expected.ratio)
+    assert other["changed"]
+    assert not same["changed"]
+    labels = class_discrepancies(*pair) if kind in ("classes", "ordinal") else {}
+    assert set(other["classes"]) == {str(label) for label in labels}
+    for label, each in labels.items():
+        assert_allclose(other["classes"][str(label)]["ratio"], each.ratio)
+
+
+def test_a_change_above_a_limit_ends_with_code_3(models, moved):
+    model, other = models["density"], moved["density", "moved"]
+    ratio = run("compare", model, other, "--json").fine().json["ratio"]
+    above = run("compare", model, other, "--fail-above", ratio - 1e-6)
+    assert above.code == 3
+    assert "passed" in above.out
+    assert "the data have probably changed" in above.out
+    below = run("compare", model, other, "--fail-above", ratio + 1e-6)
+    assert below.code == 0
+    assert "kept" in below.out
+    silent = run("compare", model, other, "--fail-above", 1, "--quiet")
+    assert (silent.code, silent.out, silent.err) == (3, "", "")
+
+
+def test_classes_that_only_one_has_are_named(models, data, tmp_path):
+    table = rows_table(100, seed=3)
+    sides = [
+        "new" if side == "left" else side for side in table.column("side").to_pylist()
+    ]
+    place = table.column_names.index("side")
+    file = write_csv(
+        table.set_column(place, "side", pa.array(sides)), tmp_path / "n.csv"
+    )
+    other = tmp_path / "new.rho"
+    run("fit", file, "--like", models["classes"], "-o", other).fine()
+    told = run("compare", models["classes"], other).fine().out
+    assert "Only one of the two has rows of: left, new" in told
+
+
+def test_verdicts():
+    assert verdict(1.0) == "no change that chance would not explain"
+    assert "probably" in verdict(2.5)
+    assert verdict(3.5) == "the data have changed"
+
+
+# ---- merge ----
+
+
+def test_merging_adds_rows_and_notes(models, moved, tmp_path):
+    output = tmp_path / "all.rho"
+    parts = [models["density"], moved["density", "same"], moved["density", "moved"]]
+    told = run("merge", *parts, "-o", output).fine()
+    assert "500" in told.out
+    merged = load_model(output)
+    assert merged.model.state_.weight.tolist() == [500]
+    names = [each["name"] for each in merged.note.sources]
+    assert names == ["rows.csv", "same.csv", "moved.csv"]
+    refused(run("merge", parts[0], "-o", output), 2, "two models or more")
+
+
+def test_models_of_the_library_merge_too(models, tmp_path):
+    model = rhokit.load(models["density"])
+    rows = rows_table(40, 9).select(["a", "b", "c"]).to_pandas()
+    rhokit.save(model.blank().partial_fit(rows), tmp_path / "own.rho")
+    call = ("merge", models["density"], tmp_path / "own.rho", "-o", tmp_path / "m.rho")
+    assert run(*call, "--json").fine().json["rows"] == 240
+
+
+# ---- models without a note, and notes that say nothing ----
+
+
+def test_models_of_the_library_are_asked_without_a_note(data, tmp_path):
+    table = rows_table()
+    rows, side = table.select(["a", "b", "c"]), table.column("side").to_numpy()
+    named = rhokit.DMKDClassifier(n_components=32, random_state=0)
+    rhokit.save(named.fit(rows.to_pandas(), side.astype(str)), tmp_path / "named.rho")
+    told = (
+        run("predict", tmp_path / "named.rho", data / "new.csv", "--json").fine().json
+    )
+    assert "accuracy" not in told
+    call = ("predict", tmp_path / "named.rho", data / "new.csv", "--target", "side")
+    assert run(*call, "--json").fine().json["accuracy"] > 0.8
+    # Of arrays: the columns have no names, so all of the table's are taken.
+    plain = rhokit.DMKDE(n_components=32, random_state=0)
+    rhokit.save(plain.fit(rows.to_pandas().to_numpy()), tmp_path / "plain.rho")
+    write_csv(rows_table(60, 1).select(["a", "b", "c"]), tmp_path / "rows.csv")
+    told = run("score", tmp_path / "plain.rho", tmp_path / "rows.csv", "--json").json
+    expected = plain.score_samples(
+        rows_table(60, 1).select(["a", "b", "c"]).to_pandas().to_numpy()
+    )
+    assert_allclose([each["log_density"] for each in told["records"]], expected)
+    call = ("score", tmp_path / "plain.rho", data / "new.csv")
+    refused(run(*call), 1, "the model takes 3 columns, got 6")
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        None,
+        {},
+        {"batch_rows": 3},
+        {"command line": 7},
+        {"command line": {"target": "side", "sources": 3, "fill": [], "weight": 4}},
+        {"command line": {"target": [1, None], "sources": ["x", {}, {"bytes": "y"}]}},
+    ],
+)
+def test_strange_notes_are_no_notes(note, data, models, tmp_path):
+    path = tmp_path / "strange.rho"
+    path.write_bytes(pack_model(rhokit.load(models["density"]), note))
+    found = load_model(path).note
+    assert found.target == ()
+    assert found.weight is None
+    assert found.fill == {}
+    assert not found.has_seen([data / "rows.csv"])
+    run("info", path).fine()
+
+
+def test_a_note_comes_back_as_it_was():
+    note = Note(("a", "b"), "w", ({"name": "x", "bytes": 3},), {"c": 1.5})
+    assert Note.from_json(json.loads(json.dumps(note.to_json()))) == note
+
+
+# ---- info ----
+
+
+@pytest.mark.parametrize("kind", ROLES)
+def test_info_tells_what_a_model_is(kind, models):
+    told = run("info", models[kind], "--json").fine().json
+    model = rhokit.load(models[kind])
+    assert told["kind"] == kind
+    assert told["class"] == type(model).__name__
+    assert told["rows"] == pytest.approx(200)
+    assert told["columns"] == ["a", "b", "c"]
+    assert told["gamma"] == model.gamma_
+    assert told["fingerprint"] == model.fingerprint()
+    assert told["learns"]
+    assert told["sources"][0]["name"] == "rows.csv"
+    if kind == "classes":
+        counts = model.class_count_.tolist()
+        expected = dict(zip(model.classes_.tolist(), counts, strict=True))
+        assert told["classes"] == expected
+    shown = run("info", models[kind]).fine().out
+    assert "a, b, c" in shown
+    assert max(map(len, shown.splitlines())) <= 200
+
+
+# ---- report and export ----
+
+
+@pytest.mark.parametrize("kind", ROLES)
+def test_a_report_is_a_page(kind, data, models, tmp_path):
+    output = tmp_path / "page.html"
+    call = (
+        "report",
+        models[kind],
+        data / "new.csv",
+        "-o",
+        output,
+        "--title",
+        "Rows & co",
+    )
+    told = run(*call, "--json").fine().json
+    page = output.read_text(encoding="utf-8")
+    assert "Rows &amp; co" in page
+    assert "new.csv" in page
+    assert told["bytes"] == output.stat().st_size
+    assert not told["training_rows"]
+    call = ("report", models[kind], data / "rows.csv", "-o", output, "--json")
+    assert run(*call).fine().json["training_rows"]
+
+
+def test_a_page_about_many_rows_is_about_a_sample(data, models, tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "_BATCH_ROWS", 30)
+    path = tmp_path / "rows.parquet"
+    pq.write_table(rows_table(500), path)
+    source, loaded = Source((path,), (path,)), load_model(models["classes"])
+    question = Question(loaded, source, None, None, "empty", None)
+    sample = sampled(question, 100)
+    assert (sample.n_rows, sample.table.num_rows) == (500, 100)
+    every = rows_table(500).column("a").to_numpy()
+    places = np.searchsorted(np.sort(every), sample.table.column("a").to_numpy())
+    rows = np.argsort(every)[places]
+    assert (np.diff(rows) > 0).all()  # in their order
+    assert 200 < rows.mean() < 300  # from everywhere
+    sides = rows_table(500).column("side").to_numpy()
+    assert_array_equal(sample.target, sides[rows].astype(str))
+    whole = sampled(question, 1000)
+    assert_array_equal(whole.table.column("a").to_numpy(), every)
+    monkeypatch.setattr(report, "_MOST_ROWS", 100)
+    call = ("report", models["classes"], path, "-o", tmp_path / "page.html")
+    assert run(*call, "--json").fine().json["rows"] == 500
+    assert "100 of 500 rows" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_trained_models_are_asked_but_do_not_add_up(data, tmp_path):
+    table, path = rows_table().to_pandas(), tmp_path / "trained.rho"
+    model = rhokit.DMKDClassifierSGD(n_components=16, max_epochs=2, random_state=0)
+    rhokit.save(model.fit(table[["a", "b", "c"]], table["side"]), path)
+    assert run("info", path, "--json").fine().json["rows"] is None
+    call = ("predict", path, data / "new.csv", "--target", "side", "--json")
+    assert run(*call).fine().json["rows"] == 60
+    refused(run("score", path, data / "new.csv"), 1, "knows no density of rows")
+    refused(run("compare", path, path), 1, "is trained, and does not add up")
+    call = ("fit", data / "new.csv", "--like", path, "-o", tmp_path / "o.rho")
+    refused(run(*call), 1, "is trained")
+
+
+def test_an_onnx_graph_answers_as_the_model_does(data, models, tmp_path):
+    rows = rows_table(60, 1).select(["a", "b", "c"]).to_pandas()
+    given = {"X": rows.to_numpy().astype(np.float32)}
+
+    def graph(kind, *options):
+        output = tmp_path / f"{kind}.onnx"
+        run("export", models[kind], "-o", output, *options).fine()
+        session = onnxruntime.InferenceSession(output)
+        names = [each.name for each in session.get_outputs()]
+        return dict(zip(names, session.run(None, given), strict=True))
+
+    found = graph("density")["log_density"].ravel()
+    expected = rhokit.load(models["density"]).score_samples(rows)
+    assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
+    model = rhokit.load(models["classes"])
+    found = graph("classes")
+    assert_allclose(found["probabilities"], model.predict_proba(rows), atol=1e-4)
+    assert_array_equal(found["label"].ravel().astype(str), model.predict(rows))
+    model = rhokit.load(models["values"])
+    found = graph("values", "--coverage", 0.5)
+    assert_allclose(found["mean"].ravel(), model.predict(rows), atol=1e-3)
+    expected = model.predict_interval(rows, coverage=0.5)
+    assert_allclose(found["interval"].reshape(-1, 2), expected, atol=1e-2)
+    assert found["mean"].dtype == np.float32
+    assert graph("values", "--dtype", "float64")["mean"].dtype == np.float64
+    call = ("export", models["values"], "-o", tmp_path / "v.onnx", "--coverage", 2)
+    refused(run(*call), 2, "--coverage must be between 0 and 1")
