@@ -72,9 +72,11 @@ def test_every_model_has_its_sections(name):
     expected = list(SECTIONS[facts.fitted.kind])
     if name in ("mean", "two columns"):  # no matrix, and a large one
         expected.remove("spectrum")
-    if name in ("classes", "rejecting"):
+    if facts.density is not None and facts.fitted.kind == "classes":
         expected[2:2] = ["likely"]
         expected[4:4] = ["unlikely"]
+    if facts.density is not None and facts.fitted.kind == "values":
+        expected[3:3] = ["unlikely"]
     if facts.classes is not None and not len(facts.classes.wrong):
         expected.remove("wrong")
     found = [key for key in page.ids if not key.endswith("-heading") and key != "main"]

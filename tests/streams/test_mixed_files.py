@@ -118,6 +118,14 @@ class TestMistakes:
         with pytest.raises(ValueError, match=r"rows.csv: column 'a' .*'five' in row 3"):
             fit_files(clone(DENSITY), path)
 
+    def test_text_among_many_numbers(self, tmp_path):
+        path = tmp_path / "rows.csv"
+        lines = [f"{i},{i % 7}" for i in range(3000)]
+        lines[2999] = "oops,3"
+        path.write_text("a,b\n" + "\n".join(lines) + "\n")
+        with pytest.raises(ValueError, match=r"column 'a' .*'oops' in row 2999"):
+            fit_files(clone(DENSITY), path)
+
     def test_text_among_numbers_of_a_long_file(self, tmp_path):
         """Whose first part has numbers alone."""
         path = tmp_path / "rows.csv"

@@ -7,18 +7,10 @@ PROBABILITY = "probability_"
 
 
 def log_density(model, X):
-    """Log-density of rows, in the user's units, shape (n,).
-
-    Of models with a target, that of the rows alone: the mixture of all outcomes.
-    """
+    """Log-density of rows, in the user's units, shape (n,)."""
     if hasattr(model, "score_samples"):
         return model.score_samples(X)
-    from scipy.special import logsumexp
-
-    _require_states(model)
-    rows = model._checked(X)
-    logs = model._log_measured(rows)
-    return logsumexp(logs, axis=1, b=_shares(model)) + model._log_norm_of(rows)
+    raise UserError(f"a {type(model).__name__} knows no density of rows")
 
 
 def log_density_left_out(model, X, y=None):
@@ -26,23 +18,9 @@ def log_density_left_out(model, X, y=None):
 
     Models with a target need it, since a row is left out of its own outcome's state.
     """
-    import numpy as np
-    from scipy.special import logsumexp
-
-    from rhokit.estimators.row_sample import RowSample
-
-    if not hasattr(model, "_sample_roots"):
+    if not hasattr(model, "classes_") and not hasattr(model, "predict"):
         return model.score_samples(X, leave_one_out=True)
-    _require_states(model)
-    rows = model._checked(X)
-    target = model._check_target(y, rows, None, reset=False)
-    keys = np.arange(len(rows), dtype=np.uint64)
-    sample = RowSample(len(rows), keys, rows, target, np.ones(len(rows)))
-    logs = model._log_left_out(sample, model._sample_roots(sample))
-    weight = _outcome_weights(model)
-    shares = weight / (weight.sum() - 1)
-    with np.errstate(divide="ignore"):
-        return logsumexp(logs, axis=1, b=shares) + model._log_norm()
+    return model.score_samples(X, y, leave_one_out=True)
 
 
 def can_leave_out(model, has_target):
@@ -96,21 +74,3 @@ def _value_columns(name, mean, std, ends):
         f"low{name}": ends[:, 0],
         f"high{name}": ends[:, 1],
     }
-
-
-def _outcome_weights(model):
-    """Weights of the outcomes whose states make up all rows, zero for others."""
-    weight = model.state_.weight.copy()
-    n_targets = len(getattr(model, "output_maps_", [None]))
-    weight[len(weight) // n_targets :] = 0
-    return weight
-
-
-def _shares(model):
-    weight = _outcome_weights(model)
-    return weight / weight.sum()
-
-
-def _require_states(model):
-    if not hasattr(model, "_log_measured"):
-        raise UserError(f"a {type(model).__name__} knows no density of rows")

@@ -17,7 +17,6 @@ from sklearn.utils.validation import (
 
 from rhokit.core import log_posterior, onehot_states
 from rhokit.core.arrays import safe_log
-from rhokit.core.sums import remaining_weight
 from rhokit.estimators.outcomes import OutcomeEstimator
 from rhokit.estimators.tasks import Classes
 from rhokit.validation import Interval, StrOptions, all_or_nothing
@@ -164,7 +163,10 @@ class ClassEstimator(ClassifierMixin, OutcomeEstimator):
 
     def _log_priors(self):
         """Logarithm of the share of each class."""
-        return safe_log(self.state_.weight / self.state_.weight.sum())
+        return self._log_shares(self.state_.weight)
+
+    def _log_shares(self, weight):
+        return safe_log(weight / weight.sum(axis=-1, keepdims=True))
 
     def _log_chances(self, rows):
         return log_posterior(self._log_measured(rows), self._log_priors(), LEAST_CHANCE)
@@ -300,24 +302,13 @@ class DMKDClassifier(ClassEstimator):
         threshold = self.threshold_
         if threshold is None:
             return labels
-        density = self._log_density(logs + self._log_priors())
+        density = logsumexp(logs + self._log_priors(), axis=1) + self._log_norm()
         rejected = density < threshold - DENSITY_SLACK
         if self._lacks(rows):  # whose density is of fewer columns: not to be compared
             rejected &= ~np.isnan(rows).any(axis=1)
         if isinstance(self.reject_label, str) != (self.classes_.dtype.kind in "US"):
             labels = labels.astype(object)
         return np.where(rejected, np.asarray(self.reject_label), labels)
-
-    def score_samples(self, X):
-        """Log-density of each row under the mixture of all classes, shape (n,).
-
-        In the user's units. It falls without bound away from the data (with random
-        Fourier features to the map's floor), so it tells rows that belong to no class.
-        """
-        self._require_rows()
-        rows = self._checked(X)
-        joint = self._log_measured(rows) + self._log_priors()
-        return logsumexp(joint, axis=1) + self._log_norm_of(rows)
 
     @property
     def threshold_(self):
@@ -339,22 +330,12 @@ class DMKDClassifier(ClassEstimator):
                 "The 'reject' parameter was set after the model had seen its rows: "
                 "set it before fit, or set min_log_density"
             )
-        roots = self._sample_roots(sample)
-        logs = self._log_left_out(sample, roots)
-        # The classes' weights without the row, in its density and in the priors.
-        weight = self.state_.weight
-        rest = remaining_weight(weight, roots**2 * sample.weight[:, None])
-        logs += safe_log(weight) - safe_log(np.where(rest > 0, rest, np.inf))
-        density = self._log_density(logs + self._log_priors(rest))
+        density = self._log_density_left_out(sample)
         order = np.argsort(density)
         reached = np.cumsum(sample.weight[order])
         return float(
             density[order[np.searchsorted(reached, self.reject * reached[-1])]]
         )
-
-    def _log_density(self, joint):
-        """Log-density from logarithms of prior times measured value (n, K)."""
-        return logsumexp(joint, axis=1) + self._log_norm()
 
     def _needs_sample(self):
         return self.reject is not None
@@ -365,12 +346,11 @@ class DMKDClassifier(ClassEstimator):
     def _plan_readout(self, loo, sample):
         self._given_priors()  # so that fit refuses them, not the first prediction
 
-    def _log_priors(self, weight=None):
-        """Logarithms of π for classes of given weights (..., K), or of the state's.
+    def _log_shares(self, weight):
+        """Logarithms of π for classes of given weights (..., K).
 
         Classes without rows have none.
         """
-        weight = self.state_.weight if weight is None else weight
         mass = weight if self._empirical() else self._given_priors() * (weight > 0)
         total = mass.sum(axis=-1, keepdims=True)
         if not (total > 0).all():

@@ -41,6 +41,7 @@ class DensityEstimator(DensityMixin, StateEstimator):
         rows = self._checked(X)
         logs = self._log_measured(rows)[:, 0]
         if leave_one_out:
+            self._refuse_gaps(rows)
             logs = self._without_own(rows, logs)
         return logs + self._log_norm_of(rows)
 

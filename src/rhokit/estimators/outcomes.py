@@ -1,12 +1,15 @@
 """Models with a target: one density matrix per outcome, chosen by leave-one-out."""
 
 from abc import abstractmethod
+from copy import copy
 from typing import ClassVar
 
 import numpy as np
+from scipy.special import logsumexp
 
 from rhokit.core import LowRankDensityMatrix, log_measured
-from rhokit.core.sums import inverse_weight
+from rhokit.core.arrays import safe_log
+from rhokit.core.sums import inverse_weight, remaining_weight
 from rhokit.estimators.matrix_state import MatrixState
 from rhokit.estimators.row_sample import MeasuredSample, RowSample
 from rhokit.estimators.scaling import GROUP_RULES, RULES
@@ -223,6 +226,60 @@ class OutcomeEstimator(MatrixState):
             logs = self._log_left_out(sample, self._sample_roots(sample))
             other.sample_ = MeasuredSample(sample.target, sample.weight, logs)
         return other
+
+    # ---- densities ---------------------------------------------------------------
+
+    def score_samples(self, X, y=None, *, leave_one_out=False):
+        """Log-density of each row, whatever its target, shape (n,).
+
+        In the user's units. It falls without bound away from the data (with random
+        Fourier features to the map's floor), so it tells rows like no other.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, d)
+        y : array-like of shape (n,) or (n, t), optional
+            Targets of rows that the model was fitted to, for ``leave_one_out``.
+        leave_one_out : bool, default=False
+            Take each row's own contribution out, in closed form, as of a row with
+            weight one.
+        """
+        self._require_rows()
+        if leave_one_out:
+            # On a copy: labels that are new get a place in the model.
+            return copy(self)._score_left_out(X, y)
+        rows = self._checked(X)
+        joint = self._log_measured(rows) + self._log_shares(self.state_.weight)
+        return logsumexp(joint, axis=1) + self._log_norm_of(rows)
+
+    @abstractmethod
+    def _log_shares(self, weight):
+        """Logarithms of the outcomes' shares in the density, of weights (..., K)."""
+
+    def _score_left_out(self, X, y):
+        if isinstance(self.state_, LowRankDensityMatrix):
+            raise ValueError(
+                f"leave_one_out needs the sums that a {type(self).__name__} was fitted "
+                "with, and this one holds only a factor of them"
+            )
+        rows = self._checked(X)
+        self._refuse_gaps(rows)
+        target = self._check_target(y, rows, None, reset=False)
+        keys = np.arange(len(rows), dtype=np.uint64)
+        ones = np.ones(len(rows))
+        return self._log_density_left_out(
+            RowSample(len(rows), keys, rows, target, ones)
+        )
+
+    def _log_density_left_out(self, sample):
+        """Log-density of sampled rows, each left out of the state, shape (n,)."""
+        roots = self._sample_roots(sample)
+        logs = self._log_left_out(sample, roots)
+        # The outcomes' weights without the row, in its density and in their shares.
+        weight = self.state_.weight
+        rest = remaining_weight(weight, roots**2 * sample.weight[:, None])
+        logs += safe_log(weight) - safe_log(np.where(rest > 0, rest, np.inf))
+        return logsumexp(logs + self._log_shares(rest), axis=1) + self._log_norm()
 
     # ---- measuring ---------------------------------------------------------------
 

@@ -362,6 +362,12 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
         columns = range(sample.target.shape[1])
         return np.concatenate([self._roots(sample.target, c) for c in columns], axis=1)
 
+    def _log_shares(self, weight):
+        """Of the first target's levels, which make up all rows."""
+        mine = np.arange(weight.shape[-1]) < self.n_levels_
+        mass = np.where(mine, weight, 0)
+        return safe_log(mass / mass.sum(axis=-1, keepdims=True))
+
     def _drawn(self):
         bounds = self._low.tolist(), self._high.tolist()
         return f"{bounds} {self.n_levels_} {self.beta_}"

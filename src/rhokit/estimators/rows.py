@@ -69,6 +69,15 @@ class RowChecks(BaseEstimator):
         parts = rows, weights, target
         return tuple(None if part is None else part[whole] for part in parts)
 
+    def _refuse_gaps(self, rows):
+        """For what is asked of rows that were learned from, which lack nothing."""
+        if np.isnan(rows).any():
+            raise ValueError(
+                "leave_one_out is for rows that the model was fitted to: it learned "
+                "from none that lack values, of which there are "
+                f"{int(np.isnan(rows).any(axis=1).sum())} here"
+            )
+
     def _refuse_maps_of_numbers(self):
         """Not every map takes categories beside numbers."""
         wanted = self.feature_map

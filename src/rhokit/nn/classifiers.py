@@ -172,7 +172,7 @@ validation_fraction, patience, warm_start, checkpoint, device, random_state :
         self.random_state = random_state
 
     def _make_module(self, model, features, rank, weight, options):
-        priors = np.exp(model._log_priors(weight))
+        priors = np.exp(model._log_shares(weight))
         return ClassifierHead(
             features, len(model.classes_), rank, priors=priors, **options
         )
@@ -181,7 +181,7 @@ validation_fraction, patience, warm_start, checkpoint, device, random_state :
         return head.measurement.scaled_factor(), self._weights(model, checked)
 
     def _update_head(self, head, model, checked):
-        logs = model._log_priors(self._weights(model, checked))
+        logs = model._log_shares(self._weights(model, checked))
         head.log_priors.copy_(torch.from_numpy(logs))
 
     def _exact_module(self, estimator):

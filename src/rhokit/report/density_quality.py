@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from rhokit.core.sums import Sums
 from rhokit.estimators.density import DensityEstimator
+from rhokit.estimators.outcomes import OutcomeEstimator
 from rhokit.features import LandmarkFeatures
 from rhokit.report.fitted import NUMBER, column_kinds, one_pass
 from rhokit.report.rows import Rows
@@ -47,15 +49,14 @@ def judge_density(model: Any, rows: Rows, training: bool) -> DensityQuality | No
     """Score rows, where the model has densities; None where it has none."""
     if not hasattr(model, "score_samples"):
         return None
-    can_leave_out = training and isinstance(model, DensityEstimator)
-    options = {"leave_one_out": True} if can_leave_out else {}
-    logs = model.score_samples(rows.X, **options)
+    left_out = _left_out_options(model, rows) if training else None
+    logs = model.score_samples(rows.X, **(left_out or {}))
     floor = float(getattr(model, "floor_", -math.inf))
     seen = np.isfinite(logs)
     floored = np.maximum(logs[seen], floor)
     return DensityQuality(
         logs=logs,
-        leave_one_out=can_leave_out,
+        leave_one_out=left_out is not None,
         mean=float(floored.mean()) if seen.any() else math.nan,
         median=float(np.median(np.maximum(logs, floor))),
         n_zero=int((~seen).sum()),
@@ -83,6 +84,20 @@ def _normal_mean(model: Any, rows: Rows) -> float:
         return math.nan
     log_det += 2 * np.log(spread).sum()
     return float(-(d * math.log(2 * math.pi * math.e) + log_det) / 2)
+
+
+def _left_out_options(model: Any, rows: Rows) -> dict[str, Any] | None:
+    """How to ask for densities of rows left out in turn; None where nobody can."""
+    is_density = isinstance(model, DensityEstimator)
+    if not is_density and not (
+        isinstance(model, OutcomeEstimator)
+        and isinstance(model.state_, Sums)
+        and rows.y is not None
+    ):
+        return None
+    if model.feature_map_.numeric_rows and np.isnan(model._checked(rows.X)).any():
+        return None
+    return {"leave_one_out": True} | ({} if is_density else {"y": rows.y})
 
 
 def _coverage(model: Any, rows: Rows) -> np.ndarray | None:

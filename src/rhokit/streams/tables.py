@@ -414,6 +414,12 @@ class Table:
             tuple(bool(getattr(kind, "ordered", False)) for kind in types),
         )
 
+    def _refuse_numbers(self, name: str, seen: Iterable[Any]) -> None:
+        """Of text files, whose types are guessed."""
+        if is_text(self._dataset) and name not in self._named:
+            values = [value for value in seen if value is not None]
+            refuse_numbers(name, values, [piece.name for piece in self.pieces])
+
     def _values_of(self, name: str) -> tuple[Any, ...] | None:
         """All categories of a column, None of numbers."""
         if name not in self.categories:
@@ -426,6 +432,7 @@ class Table:
             for record in only._records(self.pieces[index]):
                 seen |= dict.fromkeys(distinct_values(record.column(name)))
                 if len(seen) > MOST_CATEGORIES + 1:
+                    self._refuse_numbers(name, seen)
                     raise ValueError(
                         f"column {name!r} has more than {MOST_CATEGORIES:,} different "
                         "values: names or texts are no categories, leave it out"
@@ -435,6 +442,5 @@ class Table:
             raise ValueError(f"column {name!r} holds no value at all: leave it out")
         if getattr(self._dataset.schema.field(name).type, "ordered", False):
             return tuple(seen)
-        if is_text(self._dataset) and name not in self._named:
-            refuse_numbers(name, list(seen), [piece.name for piece in self.pieces])
+        self._refuse_numbers(name, seen)
         return tuple(sorted(seen, key=lambda value: (str(type(value)), value)))
