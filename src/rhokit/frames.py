@@ -215,19 +215,20 @@ class Schema:
 
     def _codes(self, index: int, column: Any) -> NDArray[np.intp]:
         """Place of each value among the column's categories, -1 for a gap."""
-        lookup = {
-            value: code for code, value in enumerate(self.categories[index] or ())
-        }
-        values = column.to_list()
-        codes = np.fromiter((lookup.get(v, -1) for v in values), np.intp, len(values))
+        known = self.categories[index] or ()
+        lookup = {value: code for code, value in enumerate(known)}
+        values, places = _dictionary(column)
+        # A last place stands for gaps.
+        codes_of = np.array([lookup.get(value, -1) for value in values] + [-1])
+        codes = codes_of[places]
         for row in np.flatnonzero(codes < 0):
-            if not is_missing(values[row]):
+            if places[row] >= 0 and not is_missing(values[places[row]]):
                 raise ValueError(
-                    f"column {self.names[index]!r} holds {values[row]!r} (first in row "
-                    f"{row}), which is not among the categories that were learned: "
-                    f"{_some(self.categories[index] or ())}"
+                    f"column {self.names[index]!r} holds {values[places[row]]!r} "
+                    f"(first in row {row}), which is not among the categories that "
+                    f"were learned: {_some(known)}"
                 )
-        return codes
+        return np.asarray(codes)
 
     def _code(self, index: int, value: Any) -> int:
         known = self.categories[index] or ()
@@ -369,6 +370,24 @@ def _declared(column: Any) -> list[Any] | None:
     if _is_ordered(column) and native.num_chunks:  # Arrow
         return list(native.chunk(0).dictionary.to_pylist())
     return None
+
+
+def _dictionary(column: Any) -> tuple[list[Any], NDArray[Any]]:
+    """The values of a column without repetition, and each row's place, -1 for gaps.
+
+    Categories of pandas and Arrow have both at hand; others are gone through.
+    """
+    native = column.to_native()
+    if hasattr(native, "cat") and hasattr(native.cat, "codes"):  # pandas
+        return native.cat.categories.tolist(), native.cat.codes.to_numpy()
+    if hasattr(native, "dictionary_encode"):  # Arrow
+        encoded = native.dictionary_encode().unify_dictionaries().combine_chunks()
+        places = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        return encoded.dictionary.to_pylist(), places
+    places_of: dict[Any, int] = {}
+    values = column.to_list()
+    places = [places_of.setdefault(value, len(places_of)) for value in values]
+    return list(places_of), np.array(places, dtype=np.intp)
 
 
 def _numbers(column: Any) -> NDArray[Any]:

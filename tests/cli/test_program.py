@@ -10,6 +10,8 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import onnxruntime
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_breast_cancer
@@ -262,13 +264,27 @@ def test_a_newcomers_way_from_a_table_to_a_page(tmp_path, monkeypatch):
     assert_allclose(both.state_.total, whole.state_.total, atol=1e-12)
     told = run("predict", "both.rho", "2.csv", "-o", "p.csv", "--json").fine().json
     assert told["accuracy"] > 0.85
+    run("score", "both.rho", "2.csv", "-o", "scores.parquet").fine()
+    rows = frame.iloc[300:, :-1]
+    logs = pd.read_parquet("scores.parquet")["log_density"]
+    assert_allclose(logs, both.score_samples(rows), rtol=1e-12)
     run("report", "both.rho", "all.csv", "-o", "page.html").fine()
     assert Path("page.html").stat().st_size > 10_000
+    run("export", "both.rho", "-o", "both.onnx").fine()
+    session = onnxruntime.InferenceSession("both.onnx")
+    single = rows.astype("float32")
+    (chances,) = session.run(["probabilities"], {"X": single.to_numpy()})
+    expected = both.predict_proba(single.astype(float))
+    assert_allclose(chances, expected, rtol=1e-5, atol=1e-7)
     # In a fresh process, with the library alone.
-    code = "import rhokit; print(rhokit.load('both.rho').class_count_.sum())"
+    code = (
+        "import pandas, rhokit\n"
+        "model, rows = rhokit.load('both.rho'), pandas.read_csv('2.csv')\n"
+        "print(repr(float(model.score_samples(rows.iloc[:, :-1]).sum())))"
+    )
     call = [sys.executable, "-c", code]
     again = subprocess.run(call, capture_output=True, text=True)
-    assert again.stdout.strip() == str(float(len(frame)))
+    assert_allclose(float(again.stdout), logs.sum(), rtol=1e-12)
 
 
 def test_a_pipe_that_is_closed_early_is_no_catastrophe(data, models):
