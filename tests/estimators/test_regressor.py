@@ -1035,3 +1035,16 @@ class TestScikitLearn:
         model = model_of().fit(X, y)
         expected = 1 - ((y - model.predict(X)) ** 2).sum() / ((y - y.mean()) ** 2).sum()
         assert_allclose(model.score(X, y), expected)
+
+
+@pytest.mark.parametrize("n_targets", [1, 2])
+def test_several_coverages_together(n_targets):
+    X = np.random.default_rng(0).normal(size=(120, 3))
+    y = X[:, 0] if n_targets == 1 else X[:, :2]
+    model = QMRegressor(n_components=32, random_state=0).fit(X, y)
+    shares = (0.5, 0.8, 0.95)
+    together = model.predict_interval(X[:9], shares)
+    assert together.shape == (9, *[2][: n_targets - 1], 3, 2)
+    for place, share in enumerate(shares):
+        expected = model.predict_interval(X[:9], share)
+        np.testing.assert_array_equal(together[..., place, :], expected)

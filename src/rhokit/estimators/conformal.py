@@ -8,6 +8,20 @@ def tails_of(coverage):
     return np.array([(1 - coverage) / 2, (1 + coverage) / 2])
 
 
+def uncrossed(ends):
+    """Ends (n, 2) of intervals; one narrowed by more than its width is a point."""
+    crossed = (ends[:, 0] > ends[:, 1])[:, None]
+    return np.where(crossed, ends.mean(axis=1, keepdims=True), ends)
+
+
+def sorted_by_share(values, shares):
+    """Values (n, q) that do not fall as their shares (q,) rise."""
+    order = np.argsort(shares, kind="stable")
+    ordered = np.empty_like(values)
+    ordered[:, order] = np.sort(values, axis=1)
+    return ordered
+
+
 def interval_offsets(ends, truth, weight, coverage):
     """By how much both ends (n, 2) of intervals must move, (2,).
 

@@ -12,7 +12,13 @@ from sklearn.utils.validation import check_consistent_length
 from rhokit.core import log_posterior
 from rhokit.core.arrays import safe_log
 from rhokit.core.distributions import mean_and_std, quantiles
-from rhokit.estimators.conformal import interval_offsets, quantile_offsets, tails_of
+from rhokit.estimators.conformal import (
+    interval_offsets,
+    quantile_offsets,
+    sorted_by_share,
+    tails_of,
+    uncrossed,
+)
 from rhokit.estimators.outcomes import OutcomeEstimator
 from rhokit.estimators.supervised_choice import map_overlaps
 from rhokit.estimators.tasks import Levels, Values
@@ -170,8 +176,9 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
             Never falling as the probability rises.
         """
         wanted = self._checked_shares("quantiles", quantiles)
-        found = self._moved(X, wanted, self._quantile_offsets(wanted))
-        return self._by_target([_sorted_by_share(part, wanted) for part in found])
+        offsets = self._quantile_offsets(wanted)
+        found = self._moved(self._distributions(X), wanted, offsets)
+        return self._by_target([sorted_by_share(part, wanted) for part in found])
 
     def predict_interval(self, X, coverage=0.9):
         """Interval that holds the target with a given probability.
@@ -183,19 +190,21 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
         Parameters
         ----------
         X : array-like of shape (n, d)
-        coverage : float, default=0.9
+        coverage : float or array-like of shape (c,), default=0.9
+            Several together cost little more than one.
 
         Returns
         -------
-        interval : array of shape (n, 2) or (n, t, 2)
+        interval : array of shape (n, 2) or (n, t, 2); of several, (..., c, 2)
         """
-        (coverage,) = self._checked_shares("coverage", coverage)
-        found = self._moved(X, tails_of(coverage), self._interval_offsets(coverage))
-        for values in found:
-            # What is narrowed by more than its width becomes a point.
-            crossed = values[:, 0] > values[:, 1]
-            values[crossed] = values[crossed].mean(axis=1, keepdims=True)
-        return self._by_target(found)
+        wanted = self._checked_shares("coverage", coverage)
+        distributions = self._distributions(X)
+        found = [self._intervals(distributions, each) for each in wanted]
+        if np.ndim(coverage) == 0:
+            return self._by_target(found[0])
+        return self._by_target(
+            [np.stack(part, axis=1) for part in zip(*found, strict=True)]
+        )
 
     @property
     def levels_(self):
@@ -434,9 +443,15 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
     def _raw_quantiles(self, distributions, wanted):
         return [quantiles(*pair, wanted) for pair in distributions]
 
-    def _moved(self, X, wanted, offsets):
+    def _intervals(self, distributions, coverage):
+        """Intervals (n, 2) of every target."""
+        offsets = self._interval_offsets(coverage)
+        found = self._moved(distributions, tails_of(coverage), offsets)
+        return [uncrossed(ends) for ends in found]
+
+    def _moved(self, distributions, wanted, offsets):
         """Quantiles (n, q) of every target, moved by offsets (q,) of its own."""
-        raw = self._raw_quantiles(self._distributions(X), wanted)
+        raw = self._raw_quantiles(distributions, wanted)
         return [values + offset for values, offset in zip(raw, offsets, strict=True)]
 
     def _quantile_offsets(self, shares):
@@ -487,10 +502,3 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
         if values.ndim != 1 or not values.size or not inside.all():
             raise ValueError(f"{name} must lie between 0 and 1, got {shares!r}")
         return values
-
-
-def _sorted_by_share(values, shares):
-    """Values (n, q) that do not fall as their shares rise."""
-    order = np.argsort(shares, kind="stable")
-    values[:, order] = np.sort(values, axis=1)
-    return values

@@ -276,9 +276,10 @@ def _of_intervals(owner, model, X, y, levels, target):
     wanted = sorted({share("levels", each) for each in np.atleast_1d(levels).tolist()})
     prediction = model.predict(X)
     truth = require_target(owner, y, len(prediction))
+    intervals = model.predict_interval(X, wanted)  # (..., c, 2)
     achieved = []
-    for level in wanted:
-        interval = model.predict_interval(X, level)
+    for place in range(len(wanted)):
+        interval = intervals[..., place, :]
         _, ends, values = one_target(prediction, interval, truth, target)
         achieved.append(inside(ends, values).mean())
     counts = np.full(len(wanted), len(truth))

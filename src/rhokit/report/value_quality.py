@@ -49,10 +49,9 @@ def judge_values(model: Any, rows: Rows) -> tuple[ValueQuality, ...]:
     """Predict rows, and compare with their values where these are known."""
     n = len(rows)
     predicted = model.predict(rows.X).reshape(n, -1)  # (n, t)
-    intervals = {
-        share: model.predict_interval(rows.X, coverage=share).reshape(n, -1, 2)
-        for share in NOMINAL
-    }
+    together = model.predict_interval(rows.X, coverage=NOMINAL)
+    together = together.reshape(n, -1, len(NOMINAL), 2)  # (n, t, c, 2)
+    intervals = {share: together[:, :, c] for c, share in enumerate(NOMINAL)}
     truth = None if rows.y is None else _values(rows.y, predicted.shape)
     return tuple(
         _judge_target(
