@@ -20,6 +20,7 @@ from rhokit.estimators.conformal import (
     uncrossed,
 )
 from rhokit.estimators.outcomes import OutcomeEstimator
+from rhokit.estimators.ranges import range_of, refuse_outside
 from rhokit.estimators.supervised_choice import map_overlaps
 from rhokit.estimators.tasks import Levels, Values
 from rhokit.features import SoftmaxFeatures
@@ -222,13 +223,14 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
         if reset:
             self._one_target = flat
             seen = target if weights is None else target[weights > 0]
-            self._low, self._high = self._range(self._with_foreseen(seen))
+            self._low, self._high = range_of(self._with_foreseen(seen), self.bounds)
         elif target.shape[1] != len(self._low):
             raise ValueError(
                 f"y must have {len(self._low)} targets, as before, got "
                 f"{target.shape[1]}"
             )
-        self._refuse_outside(target, weights)
+        names = ["y"] if self._one_target else None
+        refuse_outside(target, self._low, self._high, weights, names)
         return target
 
     def _with_foreseen(self, target):
@@ -249,44 +251,6 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
 
     def _essential_targets(self, y):
         return np.stack([np.min(y, axis=0), np.max(y, axis=0)])
-
-    def _range(self, target):
-        if self.bounds is None:
-            return target.min(axis=0), target.max(axis=0)
-        n_targets = target.shape[1]
-        try:
-            bounds = np.asarray(self.bounds, dtype=float)
-        except (TypeError, ValueError):
-            bounds = np.empty(0)
-        if bounds.shape == (2,):
-            bounds = bounds[:, None]
-        fits = bounds.shape in ((2, 1), (2, n_targets))
-        if not fits or not (
-            np.isfinite(bounds).all() and (bounds[0] < bounds[1]).all()
-        ):
-            raise ValueError(
-                "The 'bounds' parameter of QMRegressor must be finite numbers of shape "
-                f"(2,) or (2, {n_targets}), the lowest values before the highest. "
-                f"Got {self.bounds!r} instead."
-            )
-        low, high = np.broadcast_to(bounds, (2, n_targets))
-        return low, high
-
-    def _refuse_outside(self, target, weights):
-        outside = (target < self._low) | (target > self._high)
-        if weights is not None:
-            outside &= (weights > 0)[:, None]
-        if not outside.any():
-            return
-        row, column = (int(index[0]) for index in np.nonzero(outside))
-        count = int(outside.any(axis=1).sum())
-        name = "y" if self._one_target else f"target {column} of y"
-        raise ValueError(
-            f"row {row} of {name} is {float(target[row, column])}, outside the range "
-            f"[{self._low[column]}, {self._high[column]}] that this model has levels "
-            f"for ({count} such rows): give bounds=(low, high) that hold all values to "
-            "come before the first batch"
-        )
 
     def _groups(self, target, weights):
         """Groups of about equal weight with similar first targets."""

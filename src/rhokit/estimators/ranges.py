@@ -1,0 +1,46 @@
+"""Ranges of targets, which the levels of a regressor stand in."""
+
+import numpy as np
+
+
+def range_of(target, bounds):
+    """Lowest and highest values (t,) of targets (n, t): given ones, or their own."""
+    if bounds is None:
+        return target.min(axis=0), target.max(axis=0)
+    n_targets = target.shape[1]
+    try:
+        ends = np.asarray(bounds, dtype=float)
+    except (TypeError, ValueError):
+        ends = np.empty(0)
+    if ends.shape == (2,):
+        ends = ends[:, None]
+    fits = ends.shape in ((2, 1), (2, n_targets))
+    if not fits or not (np.isfinite(ends).all() and (ends[0] < ends[1]).all()):
+        raise ValueError(
+            "The 'bounds' parameter of QMRegressor must be finite numbers of shape "
+            f"(2,) or (2, {n_targets}), the lowest values before the highest. "
+            f"Got {bounds!r} instead."
+        )
+    low, high = np.broadcast_to(ends, (2, n_targets))
+    return low, high
+
+
+def refuse_outside(target, low, high, weights=None, names=None):
+    """Refuse targets (n, t) of a weight above zero outside of their range.
+
+    ``names`` are those of the targets, for the error.
+    """
+    outside = (target < low) | (target > high)
+    if weights is not None:
+        outside &= (weights > 0)[:, None]
+    if not outside.any():
+        return
+    row, column = (int(index[0]) for index in np.nonzero(outside))
+    count = int(outside.any(axis=1).sum())
+    name = f"target {column} of y" if names is None else names[column]
+    raise ValueError(
+        f"row {row} of {name} is {float(target[row, column])}, outside the range "
+        f"[{low[column]}, {high[column]}] that this model has levels "
+        f"for ({count} such rows): give bounds=(low, high) that hold all values to "
+        "come before the first batch"
+    )
