@@ -19,6 +19,7 @@ SECTIONS = (
     "ordinal",
     "scale",
     "grid",
+    "surface",
 )
 _RESULTS = Path(__file__).parent / "results"
 

@@ -64,7 +64,7 @@ def readable(names):
 
 def load_classes(name):
     """A set of :data:`CLASS_SETS` as a split of float32 rows."""
-    return CLASS_SETS[name](_arrays(name))
+    return CLASS_SETS[name](load_arrays(name))
 
 
 def load_partitions(name, target, seed=0):
@@ -79,7 +79,7 @@ def load_partitions(name, target, seed=0):
     target : {"y_ordinal", "y_continuous"}
     seed : int
     """
-    arrays = _arrays(name)
+    arrays = load_arrays(name)
     rows, values = arrays["X"], arrays[target]
     rng = np.random.default_rng(seed)
     return [
@@ -135,7 +135,8 @@ ORDINAL_SETS = (
 )
 
 
-def _arrays(name):
+def load_arrays(name):
+    """All arrays of a file of real data, by name."""
     reason = missing(name)
     if reason is not None:
         raise FileNotFoundError(reason)

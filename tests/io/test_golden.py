@@ -52,7 +52,7 @@ class TestEveryFile:
     def test_answers_as_expected(self, folder, name):
         model, expected = load(folder, name), EXPECTED[folder, name]
         said = questions(model, decoded(expected["queries"]))
-        assert said.keys() == expected["answers"].keys()
+        assert said.keys() >= expected["answers"].keys()  # models may learn to say more
         tol = 1e-5 if is_single(model) else 1e-9
         for each, value in expected["answers"].items():
             wanted = decoded(value)

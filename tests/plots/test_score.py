@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
 
 from rhokit import DMKDE, DMKDESGD, MeanEmbeddingKDE
 from rhokit.plots import ScoreDisplay
@@ -167,8 +168,9 @@ def test_labels_that_are_spread_apart(places, least):
 
 class TestErrors:
     def test_a_model_without_densities(self, patients):
-        with pytest.raises(TypeError, match=r"log-densities .* got QMRegressor"):
-            ScoreDisplay.from_estimator(*patients[:2])
+        model = LinearRegression()
+        with pytest.raises(TypeError, match=r"log-densities .* got LinearRegression"):
+            ScoreDisplay.from_estimator(model, patients[1])
 
     def test_not_fitted(self, iris):
         with pytest.raises(NotFittedError):
@@ -176,9 +178,16 @@ class TestErrors:
 
     def test_rows_that_cannot_be_left_out(self, iris, flowers):
         trained = DMKDESGD.from_estimator(DMKDE(**SMALL).fit(iris))
-        for model in (trained, flowers[0]):
-            with pytest.raises(ValueError, match="training must be False"):
-                ScoreDisplay.from_estimator(model, iris, training=True)
+        with pytest.raises(ValueError, match="training must be False"):
+            ScoreDisplay.from_estimator(trained, iris, training=True)
+        with pytest.raises(ValueError, match="requires y"):
+            ScoreDisplay.from_estimator(*flowers[:2], training=True)
+
+    def test_rows_of_models_with_a_target(self, flowers):
+        model, X, y = flowers[:3]
+        display = ScoreDisplay.from_estimator(model, X, y, training=True)
+        expected = model.score_samples(X, y, leave_one_out=True)
+        np.testing.assert_array_equal(display.scores, expected)
 
     @pytest.mark.parametrize("k", [-1, 2.5, True])
     def test_k(self, density, iris, k):

@@ -5,7 +5,7 @@ from numbers import Integral
 import numpy as np
 
 from rhokit.estimators.base import StateEstimator
-from rhokit.estimators.marginals import marginal_of, total_mass
+from rhokit.estimators.marginals import knowing, marginal_of, total_mass
 from rhokit.features import LandmarkFeatures
 
 # Marginal models that are kept for rows that lack the same columns.
@@ -112,7 +112,8 @@ class GapAnswers(StateEstimator):
         rows : array of shape (n, d)
             Checked rows, NaN where a value is missing.
         answer : callable
-            From a model and rows of its columns (k, ...) to an array (k, ...).
+            From this model, or what answers from some of its columns, and rows of
+            these (k, ...), to an array (k, ...).
         """
         if not self._lacks(rows):
             return answer(self, rows)
@@ -138,13 +139,13 @@ class GapAnswers(StateEstimator):
         return np.array([block.start for block in self.schema_.blocks])
 
     def _knowing(self, pattern):
-        """The model of the columns that are known, (d,) of bool."""
+        """What answers from the columns that are known, (d,) of bool."""
         if pattern.all():
             return self
         kept = np.flatnonzero(pattern).tolist()
         return self._cache.get_among(
             "marginals",
             (self._rank(), *kept),
-            lambda: marginal_of(self, kept),
+            lambda: knowing(self, kept),
             _MOST_KEPT,
         )

@@ -19,8 +19,9 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
 
-from rhokit.core import LowRankDensityMatrix, ToeplitzDensityMatrix
+from rhokit.core import LowRankDensityMatrix, ToeplitzDensityMatrix, log_measured
 from rhokit.core.density_matrix import pad_and_stack
+from rhokit.estimators.base import StateEstimator
 from rhokit.estimators.fourier_density import FourierDensity
 from rhokit.estimators.sampler import Proposal
 from rhokit.estimators.scaling import Scaling
@@ -30,11 +31,26 @@ from rhokit.features import GridFeatures, LandmarkFeatures
 
 def marginal_of(model, kept):
     """A copy of a model that knows some of its columns, by place."""
+    _require_integrals(model)
+    if isinstance(model.feature_map_, GridFeatures):
+        return _on_grid(model, kept)
+    return _over_landmarks(model, kept)
+
+
+def knowing(model, kept):
+    """What answers for rows that have only some of a model's columns, by place."""
+    _require_integrals(model)
+    if isinstance(model.feature_map_, GridFeatures):
+        return _on_grid(model, kept)
+    return Knowing(model, kept)
+
+
+def _require_integrals(model):
     feature_map = model.feature_map_
     if isinstance(feature_map, GridFeatures):
-        return _on_grid(model, kept)
+        return
     if isinstance(feature_map, LandmarkFeatures) and feature_map.own_whitening:
-        return _over_landmarks(model, kept)
+        return
     raise ValueError(
         "leaving columns out needs a model on a grid or over landmarks that were not "
         f'trained: fit with feature_map="auto" (this one has {feature_map!r})'
@@ -116,6 +132,58 @@ def _over_landmarks(model, kept):
     if hasattr(model, "_proposal"):
         other._proposal = _marginal_proposal(model, other.scaling_, wide)
     return other
+
+
+class Knowing:
+    """What a model over landmarks says of rows that have only some of the columns.
+
+    Rows lack values in many ways, most of them few times: so the quadratic forms
+    ``R∘G`` are measured as they are, and never decomposed.
+
+    Parameters
+    ----------
+    model : MatrixState
+    kept : list of int
+        The columns that rows have.
+    """
+
+    def __init__(self, model, kept):
+        self._model = model
+        self._part = with_columns(model, kept)
+        wide = wide_places(model, kept)
+        self._part.scaling_ = _marginal_scaling(model.scaling_, wide)
+        old = model.feature_map_
+        rows = model.scaling_.invert(old.landmarks_.astype(np.float64))[:, wide]
+        landmarks = self._part.scaling_.apply(rows)
+        # In double precision: unlike factors, forms lose digits to cancellation.
+        self._part.feature_map_ = old.with_columns_of(landmarks, np.float64)
+        self._overlaps = _column_overlaps(model, kept, landmarks)
+
+    def _log_measured(self, rows):
+        """Measured values of rows (n, d) of these columns as logarithms, (n, K)."""
+        forms = _forms(self._model)
+
+        def use(worker, which, columns, log_scale):
+            measured = np.empty((len(columns), len(forms)))
+            for k, form in enumerate(forms):
+                measured[:, k] = np.vecdot(columns @ (form * self._overlaps), columns)
+            return log_measured(np.maximum(measured, 0), log_scale)
+
+        rows = rows.astype(np.float64)
+        return np.concatenate(self._part._for_blocks(rows, use, relative=True))
+
+    def _log_norm(self):
+        return StateEstimator._log_norm(self._part) - self._model._log_excess()
+
+
+def _forms(model):
+    """R of every outcome, (m, m): what is measured is ``cᵀRc`` of columns ``c``."""
+
+    def compute():
+        with small_algebra(model.feature_map_.n_columns_):
+            return [factor.T @ factor for factor in _factors(model)]
+
+    return model._cache.get("quadratic forms", model._rank(), compute)
 
 
 def total_mass(model):

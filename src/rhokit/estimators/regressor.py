@@ -150,12 +150,11 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
         With ``return_std``, also its standard deviation, of the same shape.
         """
         self._require_rows()
-        if not return_std and self._rank() is None:
-            means = self._by_gaps(self._checked(X), type(self)._means)
-            return means[:, 0] if self._one_target else means
-        moments = [
-            mean_and_std(chances, levels) for chances, levels in self._distributions(X)
-        ]
+        rows = self._checked(X)
+        if not return_std and self._rank() is None and not self._lacks(rows):
+            return self._by_target(self._means(rows))
+        distributions = self._read_out(self._log_measured(rows))
+        moments = [mean_and_std(*each) for each in distributions]
         mean, std = (self._by_target(part) for part in zip(*moments, strict=True))
         return (mean, std) if return_std else mean
 
@@ -351,7 +350,7 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
         return self._read_out(self._log_measured(self._checked(X)))
 
     def _means(self, rows):
-        """Means (n, t) without distributions: two measurements, not one per level.
+        """Means without distributions: two measurements instead of one per level.
 
         The mean is a ratio of two sums over levels, and sums of density matrices are
         density matrices.
@@ -373,7 +372,7 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
             prior = mass @ self._positions() / mass.sum()
             share = np.clip(np.where(seen, moment / safe, prior), 0, 1)
             means.append(low + (high - low) * share)
-        return np.stack(means, axis=1)
+        return means
 
     def _prepare_means(self):
         n_outcomes = self.state_.n_outcomes

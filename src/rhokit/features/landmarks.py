@@ -170,13 +170,16 @@ class LandmarkFeatures(GaussianFeatures):
         """Whether the whitening follows from the landmarks."""
         return self._own_whitening
 
-    def with_columns_of(self, landmarks: NDArray[Any]) -> "LandmarkFeatures":
+    def with_columns_of(
+        self, landmarks: NDArray[Any], dtype: Any = None
+    ) -> "LandmarkFeatures":
         """A map whose states are kernel columns over landmarks (m, d) themselves."""
         other = copy(self).set_params(normalize=False, landmarks=None)
         other._own_whitening = False
+        other.dtype_ = np.dtype(dtype or self.dtype_)
         other.n_features_in_ = landmarks.shape[1]
-        other.landmarks_ = np.ascontiguousarray(landmarks, dtype=self.dtype_)
-        other.whitening_ = np.eye(len(landmarks), dtype=self.dtype_)
+        other.landmarks_ = np.ascontiguousarray(landmarks, dtype=other.dtype_)
+        other.whitening_ = np.eye(len(landmarks), dtype=other.dtype_)
         other._restore()
         other._by_differences = True
         return other

@@ -63,15 +63,19 @@ class ScoreDisplay:
         self.left_out = left_out
 
     @classmethod
-    def from_estimator(cls, model, X, *, training=False, k=5, ax=None, **kwargs):
+    def from_estimator(
+        cls, model, X, y=None, *, training=False, k=5, ax=None, **kwargs
+    ):
         """Score rows by a model, and draw.
 
         Parameters
         ----------
         model : fitted model with ``score_samples``
-            A density, or :class:`DMKDClassifier`.
+            A density, or any one-pass model with a target.
         X : array-like of shape (n, d)
             Of a pandas frame, rows are called as its index says.
+        y : array-like, optional
+            Targets, with which rows are left out of a model that has learned them.
         training : bool, default=False
             Whether the model was fitted to these rows: each is then scored by the
             model without it.
@@ -92,7 +96,7 @@ class ScoreDisplay:
         options = {}
         if training:
             _require_left_out(cls.__name__, model)
-            options = {"leave_one_out": True}
+            options = {"leave_one_out": True} | ({} if y is None else {"y": y})
         scores = model.score_samples(X, **options)
         floor = getattr(model, "floor_", None)
         labels = row_labels(X, len(scores))
@@ -196,13 +200,24 @@ class _View:
         self.inside = scores[scores >= self.low]
         if bins is None:
             bins = int(np.clip(2 * len(self.inside) ** (1 / 3), 8, 60))
-        self.edges = np.histogram_bin_edges(self.inside, bins)
+        self.edges = np.histogram_bin_edges(self.inside, bins, _range(self.inside))
         self.width = float(self.edges[1] - self.edges[0])
         self.right = float(self.edges[-1]) + self.width
         # The bar of the rows below stands a little apart.
         apart = 1.5 * self.width if len(self.below) else 0.0
         self.edge = float(self.edges[0]) - apart
         self.left = self.edge - self.width
+
+
+def _range(scores):
+    """Ends of the histogram, apart where all scores are all but equal."""
+    if not len(scores):
+        return None
+    low, high = float(scores.min()), float(scores.max())
+    least = 1e-6 * max(abs(low), abs(high))
+    return (
+        (low, high) if high - low > least else (low - least - 0.5, high + least + 0.5)
+    )
 
 
 def _lowest_shown(finite):
@@ -231,6 +246,6 @@ def _require_left_out(owner, model):
         raise ValueError(
             f"training must be False: {owner} cannot leave rows out of a "
             f"{type(inner).__name__} that is a {type(model).__name__}; only one-pass "
-            "densities (DMKDE, MeanEmbeddingKDE) know themselves without a row"
+            "models know themselves without a row"
         )
     check_is_fitted(model)
