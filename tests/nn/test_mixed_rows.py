@@ -41,6 +41,12 @@ def test_densities_integrate_to_one():
     assert_allclose(total * (x[1] - x[0]), 1, rtol=0.05)
 
 
+def test_of_an_order_from_a_random_start():
+    frame = table(200)
+    model = DMKDESGD(**FEW, init="random").fit(frame)
+    assert np.isfinite(model.score_samples(frame)).all()
+
+
 def test_from_a_one_pass_model_and_back():
     frame = table(100)
     start = DMKDE(n_components=24, random_state=0).fit(frame)

@@ -5,7 +5,12 @@ from numbers import Integral
 import numpy as np
 
 from rhokit.estimators.base import StateEstimator
-from rhokit.estimators.marginals import knowing, marginal_of, total_mass
+from rhokit.estimators.marginals import (
+    knowing,
+    log_norm_knowing,
+    marginal_of,
+    total_mass,
+)
 from rhokit.features import LandmarkFeatures
 
 # Marginal models that are kept for rows that lack the same columns.
@@ -80,9 +85,10 @@ class GapAnswers(StateEstimator):
         """What turns logarithms of rows into log-densities, for all or each of them."""
         if not self._lacks(rows):
             return self._log_norm()
-        return self._by_gaps(
-            rows, lambda model, part: np.full(len(part), model._log_norm())
-        )
+        known = ~np.isnan(rows[:, self._column_starts()])  # (n, d)
+        patterns, which = np.unique(known, axis=0, return_inverse=True)
+        kept = (np.flatnonzero(pattern).tolist() for pattern in patterns)
+        return np.array([log_norm_knowing(self, each) for each in kept])[which.ravel()]
 
     def _log_norm(self):
         return super()._log_norm() - self._log_excess()
@@ -93,7 +99,8 @@ class GapAnswers(StateEstimator):
         Ordered categories at either end have less kernel about them than others.
         """
         has_order = self.schema_ is not None and self.schema_.has_order
-        if not (has_order and isinstance(self.feature_map_, LandmarkFeatures)):
+        is_known = isinstance(self.feature_map_, LandmarkFeatures) and self.state_
+        if not (has_order and is_known):
             return 0.0
         return self._cache.get("excess", self._rank(), self._compute_excess)
 

@@ -19,9 +19,13 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
 
-from rhokit.core import LowRankDensityMatrix, ToeplitzDensityMatrix, log_measured
+from rhokit.core import (
+    LowRankDensityMatrix,
+    ToeplitzDensityMatrix,
+    gaussian_log_norm,
+    log_measured,
+)
 from rhokit.core.density_matrix import pad_and_stack
-from rhokit.estimators.base import StateEstimator
 from rhokit.estimators.fourier_density import FourierDensity
 from rhokit.estimators.sampler import Proposal
 from rhokit.estimators.scaling import Scaling
@@ -172,9 +176,6 @@ class Knowing:
         rows = rows.astype(np.float64)
         return np.concatenate(self._part._for_blocks(rows, use, relative=True))
 
-    def _log_norm(self):
-        return StateEstimator._log_norm(self._part) - self._model._log_excess()
-
 
 def _forms(model):
     """R of every outcome, (m, m): what is measured is ``cᵀRc`` of columns ``c``."""
@@ -184,6 +185,18 @@ def _forms(model):
             return [factor.T @ factor for factor in _factors(model)]
 
     return model._cache.get("quadratic forms", model._rank(), compute)
+
+
+def log_norm_knowing(model, kept):
+    """What turns a measured logarithm of some columns into a log-density of these."""
+    wide = wide_places(model, kept)
+    part = None if model.schema_ is None else model.schema_.part(kept)
+    if part is not None and kept:
+        mass = part.log_mass(model.gamma_)
+    else:
+        mass = gaussian_log_norm(model.gamma_, len(wide))
+    volume = _marginal_scaling(model.scaling_, wide).log_volume
+    return volume - mass - model._log_excess()
 
 
 def total_mass(model):
