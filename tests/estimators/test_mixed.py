@@ -128,6 +128,15 @@ class TestDensity:
         excess = rest._log_excess() - model._log_excess()
         assert_allclose(found, expected + excess, rtol=1e-9)
 
+    def test_bandwidth_has_the_best_likelihood_of_rows_left_out(self):
+        frame = table(80)[["x", "group", "y"]]
+        options = {"scale": "std", "n_components": 200, "random_state": 0}
+        chosen = DMKDE(gamma="loo", **options).fit(frame).gamma_
+        gammas = chosen * 2.0 ** np.array([-1.5, 0, 1.5])
+        models = [DMKDE(gamma=gamma, **options).fit(frame) for gamma in gammas]
+        scores = [m.score_samples(frame, leave_one_out=True).mean() for m in models]
+        assert np.argmax(scores) == 1
+
     def test_better_than_ignoring_the_categories(self):
         frame, fresh = table(400), table(400, seed=1)
         mixed = DMKDE(random_state=0).fit(frame)
@@ -153,6 +162,16 @@ class TestSampling:
             assert abs(mine.mean() - theirs.mean()) < 0.3
         levels = pd.crosstab(drawn["level"], drawn["y"] > 0, normalize="index")
         assert levels.loc["high", True] > 0.9 > 0.1 > levels.loc["low", True]
+
+    def test_categories_have_the_shares_of_the_density(self):
+        codes = (np.arange(400) % 20 == 0).astype(int)
+        x = np.random.default_rng(0).normal(size=400) + 4 * codes
+        kind = pd.Categorical.from_codes(codes, ["often", "rare"])
+        frame = pd.DataFrame({"x": x, "kind": kind})
+        model = DMKDE(gamma=0.3, random_state=0).fit(frame)
+        share = model.marginal("kind").density(pd.DataFrame({"kind": ["rare"]}))[0]
+        drawn = model.sample(3000, random_state=0)["kind"] == "rare"
+        assert abs(drawn.mean() - share) < 0.03
 
 
 class TestLaws:

@@ -210,6 +210,8 @@ class TestGaps:
         pq.write_table(pa.table({"x": pa.array(numbers, from_pandas=False)}), path)
         model = fit_files(clone(DENSITY), path, missing="drop")
         assert_array_equal(model.state_.weight, [49])
+        model = fit_files(clone(DENSITY), path, missing={"x": 3.0})
+        assert_array_equal(model.state_.weight, [50])
 
     def test_integers_are_filled_with_a_half(self, tmp_path):
         path = tmp_path / "rows.parquet"
