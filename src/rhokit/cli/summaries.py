@@ -1,6 +1,7 @@
 """What all rows of a table say together, added up batch by batch."""
 
 import math
+from abc import ABC, abstractmethod
 
 from rhokit.cli.console import number
 
@@ -79,7 +80,7 @@ class ScoreSummary(Summary):
             yield "density zero", f"{number(self.n_zero)} rows, left out of the mean"
 
 
-class _Predictions(Summary):
+class _Predictions(Summary, ABC):
     """What predictions are compared with, where the table has the target."""
 
     def __init__(self, rows):
@@ -95,8 +96,9 @@ class _Predictions(Summary):
         found = {name: values[known] for name, values in columns.items()}
         self._compare(found, self._rows.targets(batch)[whole][known])
 
+    @abstractmethod
     def _compare(self, columns, truth):
-        raise NotImplementedError
+        """Take note of predictions whose truth is known."""
 
 
 class _Labels(_Predictions):
