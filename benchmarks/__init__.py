@@ -1,4 +1,5 @@
-"""Measurements of rhokit's promises: accuracy, speed as ratios, memory.
+"""rhokit measured: side by side with others, and against its own promises.
 
-``python -m benchmarks`` runs them all; see ``benchmarks/README.md``.
+``python -m benchmarks`` compares, ``python -m benchmarks.goals`` measures what was
+promised; see ``benchmarks/README.md``.
 """

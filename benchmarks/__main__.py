@@ -1,4 +1,4 @@
-"""Run sections of the benchmark, keep their results, print their tables."""
+"""Compare rhokit with others, keep the results, print tables, draw the figures."""
 
 import argparse
 import sys
@@ -6,72 +6,84 @@ import time
 from importlib import import_module
 from pathlib import Path
 
-from benchmarks.records import ResultLog, new_run
-from benchmarks.tables import heading, number, summary, table
+from benchmarks.records import read_lines
+from benchmarks.runs import Run
+from benchmarks.tables import heading, number
 
-SECTIONS = (
-    "accuracy",
-    "speed",
-    "memory",
-    "classes",
-    "values",
-    "gradient",
-    "ordinal",
-    "scale",
-    "grid",
-    "surface",
-)
-_RESULTS = Path(__file__).parent / "results"
+SECTIONS = "density", "anomalies", "supervised", "maps", "hardware", "scaling"
+_FOLDER = Path(__file__).parent
+_RESULTS = {False: _FOLDER / "results", True: _FOLDER / "results" / "quick"}
+_PAGES = {False: _FOLDER.parent / "docs", True: _FOLDER / "results" / "quick"}
 
 
 def main(arguments=None):
     """The command line."""
     options = _parser().parse_args(arguments)
-    run = new_run()
-    for section in [options.section] if options.section else SECTIONS:
-        path = options.output or _RESULTS / f"{section}.jsonl"
-        print(f"\n{section}", file=sys.stderr)
-        lines = measure(section, options.repeats, ResultLog(path, section, run))
-        print(f"\n{section}: {heading(lines)}\n\n{table(lines)}\n\n{summary(lines)}")
+    folder = options.results or _RESULTS[options.quick]
+    sections = options.sections or SECTIONS
+    if not options.page_only:
+        for section in sections:
+            run = Run(folder, section, quick=options.quick, fresh=options.fresh)
+            show(section, measure(section, run, options.quick))
+    write_page(folder, options.page or _PAGES[options.quick])
 
 
-def measure(section, repeats, log):
-    """Run one section, each result to the log and to the screen as it comes."""
+def measure(section, run, quick):
+    """Do the tasks of a section that are not done yet; return all lines."""
+    done = run.ended()
+    print(f"\n{section}", file=sys.stderr)
+    if done:
+        print(f"  going on after {len(done)} tasks", file=sys.stderr)
     start = time.perf_counter()
-    for result in import_module(f"benchmarks.{section}").run(repeats):
-        line = log.append(result)
+
+    def progress(line):
         seconds = time.perf_counter() - start
         text = f"{line['case']}: {line['metric']} {number(line['value'])}"
-        print(f"  {seconds:4.0f} s  {text}", file=sys.stderr, flush=True)
-    return log.lines()
+        print(f"  {seconds:5.0f} s  {text}", file=sys.stderr, flush=True)
+
+    for task in import_module(f"benchmarks.{section}").tasks(quick):
+        run.do(task, progress)
+    return run.finish()
+
+
+def show(section, lines):
+    """Print what a section found."""
+    text = import_module(f"benchmarks.{section}").table(lines)
+    print(f"\n{section}: {heading(lines)}\n\n{text}", flush=True)
+
+
+def write_page(results, folder):
+    """The page with its figures, from all the results that are there."""
+    from benchmarks.page import write
+
+    lines = {
+        section: list(read_lines(results / f"{section}.jsonl"))
+        for section in SECTIONS
+        if (results / f"{section}.jsonl").exists()
+    }
+    path = write(lines, folder)
+    print(f"\ntables and figures: {path}")
 
 
 def _parser():
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
-        "section", nargs="?", choices=SECTIONS, help="one section; all without it"
+        "sections", nargs="*", metavar="SECTION", help=f"of {', '.join(SECTIONS)}"
+    )
+    parser.add_argument("--quick", action="store_true", help="small sizes: minutes")
+    parser.add_argument(
+        "--fresh", action="store_true", help="do not go on with a run that was stopped"
     )
     parser.add_argument(
-        "--repeats",
-        type=_positive,
-        default=5,
-        metavar="R",
-        help="rounds of timings, and half the seeds of the curve (default: 5)",
+        "--page-only", action="store_true", help="measure nothing, draw what is there"
     )
     parser.add_argument(
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help="where to append JSON lines (default: benchmarks/results/SECTION.jsonl)",
+        "--results", type=Path, metavar="FOLDER", help="where the lines are kept"
+    )
+    parser.add_argument(
+        "--page", type=Path, metavar="FOLDER", help="where the page is written"
     )
     return parser
-
-
-def _positive(text):
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, got {value}")
-    return value
 
 
 if __name__ == "__main__":

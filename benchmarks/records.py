@@ -84,14 +84,8 @@ class ResultLog:
 
     def append(self, result):
         """Write one line; return it as a dictionary."""
-        line = self._common | {
-            "date": datetime.now(UTC).isoformat(timespec="seconds"),
-            **_without_infinities(asdict(result)),
-            "threads": result.threads or blas_threads(),
-        }
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
+        line = self._common | as_line(result)
+        append_lines(self.path, [line])
         return line
 
     def lines(self):
@@ -100,6 +94,23 @@ class ResultLog:
         return [
             line for line in read_lines(self.path) if wanted.items() <= line.items()
         ]
+
+
+def as_line(result: Result) -> dict:
+    """A result and the moment, as a line holds them."""
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        **_without_infinities(asdict(result)),
+        "threads": result.threads or blas_threads(),
+    }
+
+
+def append_lines(path: Path, lines: Iterable[dict]) -> None:
+    """Add lines to a file in one go."""
+    texts = [json.dumps(line, ensure_ascii=False, allow_nan=False) for line in lines]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        file.write("".join(text + "\n" for text in texts))
 
 
 def read_lines(path: Path) -> Iterator[dict]:
@@ -166,9 +177,10 @@ def _cpu_model():
     return names[0].strip() if names else platform.machine()
 
 
-def _without_infinities(values):
-    """JSON has no infinity and no NaN: they become null."""
-    return {
-        key: None if isinstance(value, float) and not math.isfinite(value) else value
-        for key, value in values.items()
-    }
+def _without_infinities(value):
+    """JSON has no infinity and no NaN: they become null, at any depth."""
+    if isinstance(value, dict):
+        return {key: _without_infinities(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_infinities(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

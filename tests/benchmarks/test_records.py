@@ -3,9 +3,10 @@
 import json
 
 import pytest
+from benchmarks.goals import __main__ as command
+from benchmarks.goals import accuracy
 
-from benchmarks import __main__ as command
-from benchmarks import accuracy, records, tables
+from benchmarks import records, tables
 
 RESULTS = [
     records.Result(

@@ -4,8 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-
-from benchmarks import accuracy, memory, speed
+from benchmarks.goals import accuracy, memory, speed
 
 
 def values(results):

@@ -1,8 +1,9 @@
 """Classes of real data: as accurate as the project promises."""
 
 import pytest
+from benchmarks.goals import classes
 
-from benchmarks import classes, real_data
+from benchmarks import real_data
 
 # Sets whose 20 partitions take more than a few seconds.
 LARGE = ("stocks", "abalone")

@@ -1,8 +1,9 @@
 """Intervals of real values: they hold what they say."""
 
 import pytest
+from benchmarks.goals import values
 
-from benchmarks import real_data, values
+from benchmarks import real_data
 
 
 @pytest.mark.slow

@@ -13,11 +13,12 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks.memory import batches, late_growth, resident_megabytes
+from benchmarks.goals.memory import batches, late_growth
+from benchmarks.memory import resident_megabytes
 from benchmarks.records import Goal, Result, n_cores
 from benchmarks.timing import compare, interleaved
 
-_ROOT = Path(__file__).resolve().parents[1]
+_ROOT = Path(__file__).resolve().parents[2]
 _GAMMA = 10.0
 
 
@@ -88,7 +89,13 @@ def write_parquet(path, n, d, seed):
 
 def trace_file_fit(path, n_components):
     """Fit a file in a new process; return its rows and megabytes over time."""
-    command = [sys.executable, "-m", "benchmarks.scale", str(path), str(n_components)]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.goals.scale",
+        str(path),
+        str(n_components),
+    ]
     done = subprocess.run(
         command, cwd=_ROOT, check=True, stdout=subprocess.PIPE, text=True
     )

@@ -9,7 +9,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
-from benchmarks.classes import judged, mean_log_loss
+from benchmarks.goals.classes import judged, mean_log_loss
 from benchmarks.real_data import CLASS_SETS, Split, load_classes, readable
 from benchmarks.records import Goal, Result, n_cores
 from benchmarks.timing import compare, interleaved

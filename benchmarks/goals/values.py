@@ -25,7 +25,7 @@ _COVERAGE_ERROR = 0.02
 _FEWER_PARTITIONS = {"abalone": 10}
 _MOST_GIGABYTES = 1.0
 _INTERVAL_ROWS = 2000
-_ROOT = Path(__file__).resolve().parents[1]
+_ROOT = Path(__file__).resolve().parents[2]
 
 
 def run(repeats, seed=0):
@@ -154,7 +154,7 @@ def fit_apart(n, d, n_components, n_levels, seed=0):
         some.
     """
     sizes = [str(size) for size in (n, d, n_components, n_levels, seed)]
-    command = [sys.executable, "-m", "benchmarks.values", *sizes]
+    command = [sys.executable, "-m", "benchmarks.goals.values", *sizes]
     done = subprocess.run(command, cwd=_ROOT, stdout=subprocess.PIPE, text=True)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}")

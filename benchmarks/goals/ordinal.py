@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
-from benchmarks.classes import KNOWN_ORDINAL_ERRORS
+from benchmarks.goals.classes import KNOWN_ORDINAL_ERRORS
 from benchmarks.real_data import ORDINAL_SETS, load_partitions, readable
 from benchmarks.records import Goal, Result
 from rhokit.core import (

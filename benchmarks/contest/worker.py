@@ -1,0 +1,132 @@
+"""The process that one contestant lives in.
+
+It reads orders from its input, one line of JSON each, and answers each with one line:
+``open`` reads the rows and warms the model up, ``round`` fits and asks, ``answers``
+writes what the model says to a file, ``close`` tells the size of the model.
+"""
+
+import json
+import os
+import pickle
+import sys
+import time
+
+import numpy as np
+
+from benchmarks.contest.cases import read_arrays
+from benchmarks.contest.contestants import find
+from benchmarks.memory import reset_peak, resident_megabytes
+
+_WARM_ROWS = 300
+_FIRST_QUERIES = 64
+_GROWTH = 64
+
+
+class Worker:
+    """One contestant on one case.
+
+    Parameters
+    ----------
+    module, name : str
+        Where the contestant is.
+    folder : str
+        Of the case.
+    facts : dict
+    """
+
+    def __init__(self, module, name, folder, facts):
+        self._facts = facts
+        self._contestant = find(module, name)
+        self._rows, self._queries, self._target = read_arrays(folder)
+        self._timed = {}
+        self._model = self._build()
+        self._warm_up()
+        reset_peak()
+        self._start = resident_megabytes()[0]
+
+    def round(self, counts, budget):
+        """Seconds to fit a new model, and to answer so many queries."""
+        self._model = None  # the memory of the last one does not count
+        model = self._build()
+        fit = _seconds(lambda: model.fit(self._rows, self._target))
+        self._model = model
+        asked = {count: self._time_answers(count, budget) for count in counts}
+        return {
+            "fit_seconds": fit,
+            "answer_seconds": asked,
+            "timed_queries": self._timed,
+            "start_megabytes": self._start,
+            "peak_megabytes": resident_megabytes()[1],
+        }
+
+    def answers(self, count, path):
+        """Write the answers to the first queries as an array."""
+        np.save(path, np.asarray(self._model.answer(self._queries[:count])))
+        return {}
+
+    def close(self):
+        """Size of the fitted model."""
+        return {"model_bytes": _size(self._model)}
+
+    def _build(self):
+        model = self._contestant.build(self._facts)
+        if hasattr(model, "prepare"):
+            model.prepare(self._rows, self._queries)
+        return model
+
+    def _warm_up(self):
+        """Load and compile what is loaded and compiled at first use."""
+        few = slice(0, _WARM_ROWS)
+        target = None if self._target is None else self._target[few]
+        model = self._contestant.build(self._facts)
+        model.fit(self._rows[few], target)
+        model.answer(self._queries[few])
+
+    def _time_answers(self, count, budget):
+        """Seconds for ``count`` queries; for as many as the budget allows, scaled up."""
+        n = self._timed.get(count, min(count, _FIRST_QUERIES))
+        while True:
+            queries = self._queries[:n]
+            seconds = _seconds(lambda queries=queries: self._model.answer(queries))
+            affordable = int(n * budget / max(seconds, 1e-9))
+            if n == count or count in self._timed or affordable < 2 * n:
+                self._timed[count] = n
+                return seconds * count / n
+            n = min(count, affordable, n * _GROWTH)
+
+
+def _seconds(job):
+    start = time.perf_counter()
+    job()
+    return time.perf_counter() - start
+
+
+def _size(model):
+    """Bytes of the model in a pickle; None where it cannot be had."""
+    try:
+        return len(pickle.dumps(model, protocol=5))
+    except Exception:
+        return None
+
+
+def main():
+    """Serve orders until the input ends."""
+    # What packages print must not mix with the answers.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    worker = None
+    for text in sys.stdin:
+        order = json.loads(text)
+        kind = order.pop("do")
+        try:
+            if kind == "open":
+                worker, reply = Worker(**order), {}
+            else:
+                reply = getattr(worker, kind)(**order)
+        except Exception as error:
+            reply = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(reply), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Who takes part: densities, detectors of anomalies, classifiers and regressors."""

@@ -1,0 +1,1 @@
+"""What was promised, measured: sections of results with their goals."""
