@@ -3,22 +3,32 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-# 0: quick; larger: more rows and repetitions
-BENCH ?=
+# The rivals of the benchmark live apart, beside a rhokit of their own.
+RIVALS := .venv-rivals
+SECTIONS ?=
 COUNT ?= 100000
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow fuzz lint types imports format bench clean
+.PHONY: help demo test test-slow test-rivals fuzz lint types imports format \
+  bench bench-full bench-page goals clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) \
-	  | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	  | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 # One stamp per set of extras: re-installed when the project file changes.
 $(VENV)/.demo $(VENV)/.test: $(VENV)/.%: pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing rhokit and its '$*' extras into $(VENV) ..."
 	@$(PIP) install --constraint constraints.txt --editable '.[$*]'
+	@touch $@
+
+$(RIVALS)/.ready: pyproject.toml constraints.txt benchmarks/requirements.txt
+	@test -x $(RIVALS)/bin/python || $(PYTHON) -m venv $(RIVALS)
+	@echo "Installing rhokit and its rivals into $(RIVALS) ..."
+	@$(RIVALS)/bin/python -m pip --disable-pip-version-check --quiet install \
+	  --constraint constraints.txt --editable '.[fast,plot,torch]' \
+	  --requirement benchmarks/requirements.txt
 	@touch $@
 
 demo: $(VENV)/.demo  ## Densities, classes and values of real data, printed and drawn
@@ -30,6 +40,10 @@ test: $(VENV)/.test  ## Lint, types, import contract and tests (CI runs this)
 
 test-slow: $(VENV)/.test  ## The tests marked slow (minutes)
 	$(BIN)/python -m pytest -q -m slow
+
+test-rivals: $(RIVALS)/.ready  ## The tests of the models that rhokit is compared with
+	$(RIVALS)/bin/python -m pytest -q tests/benchmarks/test_densities.py \
+	  tests/benchmarks/test_anomalies.py
 
 fuzz: $(VENV)/.test  ## 100,000 damaged and hostile model files (COUNT=N for others)
 	$(BIN)/python -m tests.io.fuzz --count $(COUNT)
@@ -51,8 +65,17 @@ format: $(VENV)/.test  ## Format and mend what ruff can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/.test  ## Measure (BENCH=NAME for one section: benchmarks/README.md)
-	@$(BIN)/python -m benchmarks $(BENCH)
+bench: $(RIVALS)/.ready  ## Compare with rivals in minutes (SECTIONS="density maps" for some)
+	@$(RIVALS)/bin/python -m benchmarks --quick $(SECTIONS)
+
+bench-full: $(RIVALS)/.ready  ## The whole comparison, and docs/benchmarks.md with its figures
+	@$(RIVALS)/bin/python -m benchmarks $(SECTIONS)
+
+bench-page: $(RIVALS)/.ready  ## Draw docs/benchmarks.md again from the results that are there
+	@$(RIVALS)/bin/python -m benchmarks --page-only
+
+goals: $(VENV)/.test  ## Measure what was promised (SECTIONS=NAME for one: benchmarks/goals)
+	@$(BIN)/python -m benchmarks.goals $(SECTIONS)
 
 clean:  ## Remove the virtual environment and everything made
-	rm -rf $(VENV) demo-output build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(RIVALS) demo-output build dist .pytest_cache .mypy_cache .ruff_cache

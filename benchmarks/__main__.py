@@ -18,7 +18,7 @@ _PAGES = {False: _FOLDER.parent / "docs", True: _FOLDER / "results" / "quick"}
 
 def main(arguments=None):
     """The command line."""
-    options = _parser().parse_args(arguments)
+    options = _options(arguments)
     folder = options.results or _RESULTS[options.quick]
     sections = options.sections or SECTIONS
     if not options.page_only:
@@ -65,7 +65,7 @@ def write_page(results, folder):
     print(f"\ntables and figures: {path}")
 
 
-def _parser():
+def _options(arguments):
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
         "sections", nargs="*", metavar="SECTION", help=f"of {', '.join(SECTIONS)}"
@@ -83,7 +83,11 @@ def _parser():
     parser.add_argument(
         "--page", type=Path, metavar="FOLDER", help="where the page is written"
     )
-    return parser
+    options = parser.parse_args(arguments)
+    unknown = [name for name in options.sections if name not in SECTIONS]
+    if unknown:
+        parser.error(f"no section {unknown[0]!r}: choose of {', '.join(SECTIONS)}")
+    return options
 
 
 if __name__ == "__main__":

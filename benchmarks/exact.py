@@ -1,7 +1,6 @@
 """Exact kernel densities in double precision: what all errors are taken against."""
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 _BLOCK_NUMBERS = 2**22
 
@@ -23,6 +22,8 @@ def log_mass(gamma, d):
 
 
 def _log_mean_kernel(rows, queries, gamma):
+    from scipy.spatial.distance import cdist  # not all who need log_mass need scipy
+
     exponents = cdist(queries, rows, "sqeuclidean")
     exponents *= -gamma
     largest = exponents.max(axis=1)

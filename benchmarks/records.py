@@ -10,8 +10,6 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from rhokit.fast import blas_threads
-
 _PACKAGES = (
     "numpy",
     "scipy",
@@ -98,6 +96,8 @@ class ResultLog:
 
 def as_line(result: Result) -> dict:
     """A result and the moment, as a line holds them."""
+    from rhokit.fast import blas_threads  # processes of rivals do without rhokit
+
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         **_without_infinities(asdict(result)),

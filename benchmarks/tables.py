@@ -2,19 +2,30 @@
 
 from benchmarks.records import verdict
 
-_HEADINGS = ("case", "metric", "threads", "measured", "at best", "goal", "met")
 _LEFT = {"case", "metric"}
 _VERDICTS = {True: "yes", False: "NO", None: ""}
 
 
 def table(lines):
     """A table of result lines as text; columns that nobody fills are left out."""
-    rows = [_cells(line) for line in lines]
-    used = [name for name in _HEADINGS if any(row[name] for row in rows)]
+    return text_table([_cells(line) for line in lines], _LEFT)
+
+
+def text_table(rows, left=()):
+    """Rows of texts as a table; columns that nobody fills are left out.
+
+    Parameters
+    ----------
+    rows : list of dict of str to str
+        Cells by heading, the same headings in all of them.
+    left : collection of str
+        The columns that begin at the left; numbers end at the right.
+    """
+    used = [name for name in rows[0] if any(row[name] for row in rows)] if rows else []
     widths = {name: max(len(name), *(len(r[name]) for r in rows)) for name in used}
     heading = {name: name for name in used}
     ruler = {name: "-" * widths[name] for name in used}
-    return "\n".join(_line(row, widths) for row in (heading, ruler, *rows))
+    return "\n".join(_line(row, widths, left) for row in (heading, ruler, *rows))
 
 
 def summary(lines):
@@ -65,9 +76,9 @@ def _goal(goal):
     return f"≥ {number(low)}" if high is None else f"{number(low)} to {number(high)}"
 
 
-def _line(cells, widths):
+def _line(cells, widths, left):
     padded = [
-        cells[name].ljust(width) if name in _LEFT else cells[name].rjust(width)
+        cells[name].ljust(width) if name in left else cells[name].rjust(width)
         for name, width in widths.items()
     ]
     return "  ".join(padded).rstrip()

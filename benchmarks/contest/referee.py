@@ -60,7 +60,7 @@ class Score:
     reason: str | None = None
     rounds: list = field(default_factory=list)
     answers: np.ndarray | None = None
-    model_bytes: int | None = None
+    size: dict = field(default_factory=dict)
 
     @property
     def fit_seconds(self):
@@ -91,7 +91,7 @@ class Score:
             "timed_queries": last["timed_queries"],
             "start_megabytes": last["start_megabytes"],
             "peak_megabytes": max(r["peak_megabytes"] for r in self.rounds),
-            "model_bytes": self.model_bytes,
+            **self.size,
         }
 
     def _totals(self, count):
@@ -173,8 +173,7 @@ class _Seat:
         if self._ask({"do": "answers", "count": checked, "path": str(path)}) is None:
             return
         self.score.answers = np.load(path)
-        reply = self._ask({"do": "close"})
-        self.score.model_bytes = None if reply is None else reply["model_bytes"]
+        self.score.size = self._ask({"do": "close"}) or {}
 
     def stop(self):
         """End the process."""

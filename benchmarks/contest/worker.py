@@ -65,8 +65,9 @@ class Worker:
         return {}
 
     def close(self):
-        """Size of the fitted model."""
-        return {"model_bytes": _size(self._model)}
+        """Size of the fitted model, in bytes and in columns where it has them."""
+        columns = getattr(self._model, "columns", None)
+        return {"model_bytes": _size(self._model), "columns": columns}
 
     def _build(self):
         model = self._contestant.build(self._facts)
@@ -83,7 +84,7 @@ class Worker:
         model.answer(self._queries[few])
 
     def _time_answers(self, count, budget):
-        """Seconds for ``count`` queries; for as many as the budget allows, scaled up."""
+        """Seconds for ``count`` queries; of as many as the budget allows, scaled up."""
         n = self._timed.get(count, min(count, _FIRST_QUERIES))
         while True:
             queries = self._queries[:n]

@@ -1,4 +1,4 @@
-"""Errors against exact kernel densities, and how the paper's map behaves."""
+"""Errors against exact kernel densities."""
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -15,18 +15,15 @@ from benchmarks.records import Goal, Result
 from rhokit import DMKDE, MeanEmbeddingKDE
 
 LINEAR = "linear landmarks"
-# Monte Carlo's own rate is D**(-1/2); a few seeds blur it.
-FALLS = -0.35
 
 
 def run(repeats, seed=0):
-    """All results of the section; twice ``repeats`` is the curve's number of seeds."""
+    """All results of the section; errors need no repetition."""
     with threadpool_limits(1):  # small products: threads would only wait
         yield from one_dimension(seed=seed)
         yield from spirals(seed=seed)
         yield from clusters(10, 20.0, seed=seed)
         yield from clusters(40, 4.0, seed=seed)
-        yield from fourier_curve(seeds=range(seed, seed + 2 * repeats))
 
 
 def models(gamma, n_components, seed, first="auto"):
@@ -103,46 +100,6 @@ def clusters(d, gamma, n=20_000, n_queries=1_000, n_components=1024, seed=0):
                 Goal(at_most=1.0) if asked else None,
                 **common,
             )
-
-
-def fourier_curve(n=10_000, powers=range(4, 12), seeds=range(10)):
-    """Mean and spread of the paper's map's error over D, 1-D, γ = 16."""
-    gamma = 16.0
-    rows, points = bimodal_rows(n, seeds[0])
-    exact = np.exp(exact_log_density(rows, points, gamma))
-    dims = [2**power for power in powers]
-    means, spreads = [], []
-    for dim in dims:
-        errors = [fourier_error(rows, points, exact, gamma, dim, s) for s in seeds]
-        means.append(float(np.mean(errors)))
-        spreads.append(float(np.std(errors, ddof=1)))
-        common = {"seed": seeds[0], "details": {"rows": n, "errors": errors}}
-        case = f"paper's map, 1-D, γ = 16, D = {dim}, {len(seeds)} seeds"
-        yield Result(case, "RMSE, mean over seeds", means[-1], **common)
-        yield Result(case, "RMSE, spread over seeds", spreads[-1], **common)
-    case = f"paper's map, 1-D, γ = 16, D = {dims[0]} to {dims[-1]}"
-    for name, values in (("mean", means), ("spread", spreads)):
-        yield Result(
-            case,
-            f"power of D that the {name} follows",
-            slope(dims, values),
-            Goal(at_most=FALLS),
-            seed=seeds[0],
-            details={"rows": n, "dims": dims, "values": values},
-        )
-
-
-def fourier_error(rows, points, exact, gamma, dim, seed):
-    """RMSE of one draw of the paper's map."""
-    model = DMKDE(
-        gamma=gamma, n_components=dim, feature_map="fourier", random_state=seed
-    )
-    return rmse(model.fit(rows).density(points), exact)
-
-
-def slope(sizes, values):
-    """Exponent of the power law through the points."""
-    return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
 
 
 def _details(model, n):

@@ -1,4 +1,4 @@
-"""Speed as ratios within one run: of the matrix product's peak, of an exact rival."""
+"""Speed as ratios within one run: of the whole prediction, of an exact rival."""
 
 import numpy as np
 from scipy.spatial.distance import pdist
@@ -14,32 +14,16 @@ from rhokit.fast import block_rows, map_blocks
 from rhokit.fast.numba_loops import compiled_loops
 
 _GAMMA = 4.0
-_FIT_SHARE = 0.80, 0.70  # on one core, on more
 
 
 def run(repeats, seed=0):
     """All results of the section, on one core and on all of them."""
     for threads in sorted({1, n_cores()}):
         with threadpool_limits(threads):
-            yield from share_of_peak(threads, repeats, d=4, seed=seed)
-            yield from share_of_peak(threads, repeats, d=10, seed=seed)
             yield from low_rank(threads, repeats, seed=seed)
             if threads == 1:
                 yield from element_loops(repeats)
             yield from against_exact(threads, repeats, seed=seed)
-            yield from over_rows(threads, repeats, seed=seed)
-
-
-def matrix_product(dim=1024, n=4096, times=8):
-    """A job that multiplies (n, dim) by (dim, dim) in float32, and its flops."""
-    left, right = uniform_rows(n, dim, 0), uniform_rows(dim, dim, 1)
-    out = np.empty((n, dim), np.float32)
-
-    def job():
-        for _ in range(times):
-            np.matmul(left, right, out=out)
-
-    return job, 2.0 * times * n * dim * dim
 
 
 def fourier_model(dim, seed=0, rank=None):
@@ -50,56 +34,6 @@ def fourier_model(dim, seed=0, rank=None):
         feature_map="fourier",
         rank=rank,
         random_state=seed,
-    )
-
-
-def share_of_peak(
-    threads, repeats, n=160_000, n_queries=40_000, d=10, dim=1024, seed=0
-):
-    """Fit and full-rank prediction against the matrix product of the same run."""
-    rows = uniform_rows(n, d, seed)
-    queries = rows[:n_queries]
-    fitted, fresh = fourier_model(dim, seed).fit(rows), fourier_model(dim, seed)
-    product, product_flops = matrix_product(dim)
-    times = interleaved(
-        {
-            "product": product,
-            "fit": lambda: fresh.fit(rows),
-            "predict": lambda: fitted.score_samples(queries),
-        },
-        repeats,
-    )
-    peak = times["product"].details("product") | {"product_flops": product_flops}
-
-    def share(flops):
-        return lambda seconds, product: (flops / seconds) / (product_flops / product)
-
-    value, best = compare(share(n * dim**2), times["fit"], times["product"])
-    yield Result(
-        f"fit, Fourier, D = {dim:,}, d = {d}, {n:,} rows, float32",
-        "share of the SGEMM peak (N·D² flops)",
-        value,
-        Goal(at_least=_FIT_SHARE[threads > 1]),
-        threads,
-        best,
-        seed,
-        times["fit"].details("fit")
-        | peak
-        | {"rows_per_second": n / times["fit"].median},
-    )
-    value, best = compare(
-        share(2 * n_queries * dim**2), times["predict"], times["product"]
-    )
-    yield Result(
-        f"predict, Fourier, D = {dim:,}, d = {d}, full rank, "
-        f"{n_queries:,} rows, float32",
-        "times a product at the peak (2·N·D² flops)",
-        value,
-        Goal(at_least=1.4),
-        threads,
-        best,
-        seed,
-        times["predict"].details("predict") | peak,
     )
 
 
@@ -256,52 +190,6 @@ def against_exact(
 def mean_kernel(rows, gamma, n=2_000):
     """Mean of the kernel over pairs of different rows."""
     return float(np.exp(-gamma * pdist(rows[:n], "sqeuclidean")).mean())
-
-
-def over_rows(
-    threads, repeats, few=100_000, many=1_000_000, fewest=10_000, dim=1024, d=10, seed=0
-):
-    """Fit time over the number of rows, and prediction time, which has none of it."""
-    rows = uniform_rows(many, d, seed)
-    queries = rows[:fewest]
-    fresh = fourier_model(dim, seed)
-    times = interleaved(
-        {
-            "few": lambda: fresh.fit(rows[:few]),
-            "many": lambda: fresh.fit(rows),
-        },
-        max(3, repeats // 2),
-    )
-    value, best = compare(lambda a, b: a / b, *_pick(times, "many", "few"))
-    yield Result(
-        f"fit, Fourier, D = {dim}, {many:,} rows against {few:,}",
-        "ratio of times",
-        value,
-        Goal(at_least=0.9 * many / few, at_most=1.1 * many / few),
-        threads,
-        best,
-        seed,
-        times["few"].details("few") | times["many"].details("many"),
-    )
-    small, large = (fourier_model(dim, seed).fit(rows[:n]) for n in (fewest, many))
-    times = interleaved(
-        {
-            "small": lambda: small.score_samples(queries),
-            "large": lambda: large.score_samples(queries),
-        },
-        2 * repeats,
-    )
-    value, best = compare(lambda a, b: a / b, *_pick(times, "large", "small"))
-    yield Result(
-        f"predict, Fourier, D = {dim}, fitted to {many:,} rows against {fewest:,}",
-        "ratio of times",
-        value,
-        Goal(at_least=0.9, at_most=1.1),
-        threads,
-        best,
-        seed,
-        times["small"].details("small") | times["large"].details("large"),
-    )
 
 
 def _pick(times, *names):

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from benchmarks.goals import gradient, ordinal
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
 
 from benchmarks import real_data
+from benchmarks.goals import gradient, ordinal
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::rhokit.nn.TrainingWarning",

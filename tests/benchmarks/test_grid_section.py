@@ -1,9 +1,9 @@
 """The section of grids on a few rows."""
 
 import pytest
-from benchmarks.goals import grid
 from numpy.testing import assert_allclose
 
+from benchmarks.goals import grid
 from tests.benchmarks.test_sections import goals, values
 
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from benchmarks.goals import classes
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.neighbors import KernelDensity, KNeighborsClassifier
 
 from benchmarks import data, exact, rivals, timing
+from benchmarks.goals import classes
 
 
 @pytest.mark.parametrize("d", [1, 7])

@@ -4,10 +4,10 @@ import sys
 
 import numpy as np
 import pytest
-from benchmarks.goals import classes, values
 from scipy.spatial.distance import cdist
 
 from benchmarks import real_data
+from benchmarks.goals import classes, values
 from rhokit.datasets import clusters
 from tests.benchmarks.test_sections import goals
 from tests.benchmarks.test_sections import values as all_finite

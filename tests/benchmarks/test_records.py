@@ -3,10 +3,10 @@
 import json
 
 import pytest
-from benchmarks.goals import __main__ as command
-from benchmarks.goals import accuracy
 
 from benchmarks import records, tables
+from benchmarks.goals import __main__ as command
+from benchmarks.goals import accuracy
 
 RESULTS = [
     records.Result(

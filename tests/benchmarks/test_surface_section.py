@@ -1,9 +1,9 @@
 """The section of what users meet first, on a few rows."""
 
 import pytest
-from benchmarks.goals import surface
 
 from benchmarks import real_data
+from benchmarks.goals import surface
 from tests.benchmarks.test_sections import goals
 
 

@@ -7,11 +7,11 @@ import sys
 
 import numpy as np
 import pytest
-from benchmarks.goals import memory
 from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
 from threadpoolctl import threadpool_limits
 
+from benchmarks.goals import memory
 from rhokit import DMKDE, MeanEmbeddingKDE
 from rhokit.datasets import bimodal, clusters, spirals
 

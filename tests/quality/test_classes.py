@@ -1,9 +1,9 @@
 """Classes of real data: as accurate as the project promises."""
 
 import pytest
-from benchmarks.goals import classes
 
 from benchmarks import real_data
+from benchmarks.goals import classes
 
 # Sets whose 20 partitions take more than a few seconds.
 LARGE = ("stocks", "abalone")

@@ -1,9 +1,9 @@
 """Intervals of real values: they hold what they say."""
 
 import pytest
-from benchmarks.goals import values
 
 from benchmarks import real_data
+from benchmarks.goals import values
 
 
 @pytest.mark.slow
