@@ -1,12 +1,14 @@
 """Estimators under scikit-learn's API: feature map + state + read-out."""
 
 from rhokit.estimators.classifier import DMKDClassifier
+from rhokit.estimators.corrected import CorrectedDensity
 from rhokit.estimators.density import DMKDE
 from rhokit.estimators.joint_classifier import QMClassifier, QMOrdinalClassifier
 from rhokit.estimators.mean_embedding import MeanEmbeddingKDE
 from rhokit.estimators.regressor import QMRegressor
 
 __all__ = [
+    "CorrectedDensity",
     "DMKDE",
     "DMKDClassifier",
     "MeanEmbeddingKDE",

@@ -69,13 +69,13 @@ class RowChecks(BaseEstimator):
         parts = rows, weights, target
         return tuple(None if part is None else part[whole] for part in parts)
 
-    def _refuse_gaps(self, rows):
-        """For what is asked of rows that were learned from, which lack nothing."""
-        if np.isnan(rows).any():
+    def _refuse_gaps(self, rows, what="leave_one_out"):
+        """For what is asked of rows that lack nothing."""
+        gaps = int(np.isnan(rows).any(axis=1).sum())
+        if gaps:
             raise ValueError(
-                "leave_one_out is for rows that the model was fitted to: it learned "
-                "from none that lack values, of which there are "
-                f"{int(np.isnan(rows).any(axis=1).sum())} here"
+                f"{what} is for rows without gaps, as the model learned from: "
+                f"{gaps} here lack a value"
             )
 
     def _refuse_maps_of_numbers(self):

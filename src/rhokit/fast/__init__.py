@@ -7,7 +7,7 @@ from rhokit.fast.blocks import (
     one_worker,
     small_algebra,
 )
-from rhokit.fast.columns import cosine_columns, gaussian_columns
+from rhokit.fast.columns import cosine_columns, distance_product, gaussian_columns
 from rhokit.fast.gram import GramSum, OutcomeSums
 from rhokit.fast.hadamard import HadamardFrequencies
 from rhokit.fast.joint import joint_factor
@@ -24,6 +24,7 @@ __all__ = [
     "blas_threads",
     "block_rows",
     "cosine_columns",
+    "distance_product",
     "gaussian_columns",
     "joint_factor",
     "map_blocks",

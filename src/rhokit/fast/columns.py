@@ -145,12 +145,15 @@ def gaussian_columns(
     relative: bool = False,
     row_scale: Floats | None = None,
     by_differences: bool = False,
+    product: Floats | None = None,
     out: Floats | None = None,
 ) -> tuple[Floats, Floats | None]:
     r"""Kernel columns :math:`s_i e^{-\text{rate}\,\|x_i - l_j\|^2}`, shape (n, m).
 
     Twin of :func:`rhokit.core.gaussian_columns`. Distances come from a matrix product;
     ``by_differences`` takes the slower way that loses no digits to cancellation.
+    ``product`` is what :func:`distance_product` says of the landmarks, for those who
+    ask for many blocks.
 
     Returns
     -------
@@ -161,10 +164,14 @@ def gaussian_columns(
     real = rows.dtype.type
     if out is None:
         out = np.empty((len(rows), len(landmarks)), dtype=real)
-    build = _exponents_by_differences if by_differences else _exponents_by_product
+    if product is None and not by_differences:
+        product = distance_product(landmarks, rate, rows.dtype)
     rate *= _LOG2_E
     with np.errstate(over="ignore", invalid="ignore"):  # mended just below
-        row_shift = build(rows, landmarks, rate, out)
+        if product is None:
+            row_shift = _exponents_by_differences(rows, landmarks, rate, out)
+        else:
+            row_shift = _exponents_by_product(rows, product, rate, out)
     log_scale = None
     if relative:
         row_shift, log_scale = _take_out_largest(rows, landmarks, rate, out, row_shift)
@@ -206,7 +213,8 @@ def _far_exponents(
     """Exponents, largest taken out, of rows whose squares overflow, in double."""
     rows, landmarks = rows.astype(np.float64), landmarks.astype(np.float64)
     out = np.empty((len(rows), len(landmarks)))
-    _exponents_by_product(np.clip(rows, -_FARTHEST, _FARTHEST), landmarks, rate, out)
+    product = distance_product(landmarks, rate / _LOG2_E, out.dtype)
+    _exponents_by_product(np.clip(rows, -_FARTHEST, _FARTHEST), product, rate, out)
     largest = out.max(axis=1)
     out = np.maximum(out - largest[:, None], np.finfo(dtype).min)
     return out.astype(dtype), largest - rate * _squares(rows)
@@ -222,18 +230,25 @@ def _narrow(row_shift: Floats, out: Floats) -> Floats:
     return row_shift.astype(out.dtype)
 
 
+def distance_product(landmarks: Floats, rate: float, dtype: np.dtype[Any]) -> Floats:
+    """``rate(2l, -‖l‖²)`` in powers of two: what rows are multiplied by, (d + 1, m)."""
+    rate *= _LOG2_E
+    d = landmarks.shape[1]
+    weights = np.empty((d + 1, len(landmarks)), dtype=np.float64)
+    weights[:d] = 2 * rate * landmarks.T
+    weights[d] = -rate * _squares(landmarks)
+    return weights.astype(dtype)
+
+
 def _exponents_by_product(
-    rows: Floats, landmarks: Floats, rate: float, out: Floats
+    rows: Floats, product: Floats, rate: float, out: Floats
 ) -> Floats:
     """Write ``rate(2x·l - ‖l‖²)`` to ``out``; return ``-rate‖x‖²`` per row."""
     n, d = rows.shape
     augmented = np.empty((n, d + 1), dtype=rows.dtype)
     augmented[:, :d] = rows
     augmented[:, d] = 1
-    weights = np.empty((d + 1, len(landmarks)), dtype=np.float64)
-    weights[:d] = 2 * rate * landmarks.T
-    weights[d] = -rate * _squares(landmarks)
-    _multiply(augmented, weights.astype(rows.dtype), out)
+    _multiply(augmented, product, out)
     return -rate * _squares(rows)
 
 

@@ -4,6 +4,7 @@ from rhokit.features.bandwidth import gamma_by_rule
 from rhokit.features.base import FeatureMap
 from rhokit.features.fourier import FourierFeatures
 from rhokit.features.grid import GridFeatures
+from rhokit.features.kernel_sum import KernelSum
 from rhokit.features.landmarks import LandmarkFeatures
 from rhokit.features.onehot import OneHotFeatures
 from rhokit.features.plugin import sheather_jones
@@ -15,6 +16,7 @@ __all__ = [
     "FeatureMap",
     "FourierFeatures",
     "GridFeatures",
+    "KernelSum",
     "LandmarkFeatures",
     "OneHotFeatures",
     "QuadratureFeatures",

@@ -215,12 +215,7 @@ class LandmarkFeatures(GaussianFeatures):
         self._centred = self.landmarks_ - self._centre
 
     def _loses_digits(self, rows: NDArray[Any]) -> bool:
-        if rows.shape[1] <= _FEW_FEATURES:
-            return True
-        low, high = rows.min(axis=0) - self._centre, rows.max(axis=0) - self._centre
-        corner = np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
-        error = self.gamma * (corner @ corner) * np.finfo(self.dtype_).eps
-        return bool(error > _EXPONENT_ERROR)
+        return product_loses_digits(rows - self._centre, self.gamma, self.dtype_)
 
     def columns(
         self,
@@ -276,6 +271,15 @@ class LandmarkFeatures(GaussianFeatures):
             cut,
             *whitening,
         ]
+
+
+def product_loses_digits(centred: NDArray[Any], gamma: float, dtype: Any) -> bool:
+    """Whether distances to rows like these must not come from a matrix product."""
+    if centred.shape[1] <= _FEW_FEATURES:
+        return True
+    low, high = centred.min(axis=0), centred.max(axis=0)
+    corner = np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
+    return bool(gamma * (corner @ corner) * np.finfo(dtype).eps > _EXPONENT_ERROR)
 
 
 def select_landmarks(
