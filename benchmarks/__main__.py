@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 from benchmarks.records import read_lines
-from benchmarks.runs import Run
+from benchmarks.runs import Run, one_of
 from benchmarks.tables import heading, number
 
 SECTIONS = "density", "anomalies", "supervised", "maps", "hardware", "scaling"
@@ -18,7 +18,7 @@ _PAGES = {False: _FOLDER.parent / "docs", True: _FOLDER / "results" / "quick"}
 
 def main(arguments=None):
     """The command line."""
-    options = _options(arguments)
+    options = _parser().parse_args(arguments)
     folder = options.results or _RESULTS[options.quick]
     sections = options.sections or SECTIONS
     if not options.page_only:
@@ -65,10 +65,14 @@ def write_page(results, folder):
     print(f"\ntables and figures: {path}")
 
 
-def _options(arguments):
+def _parser():
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
-        "sections", nargs="*", metavar="SECTION", help=f"of {', '.join(SECTIONS)}"
+        "sections",
+        nargs="*",
+        type=one_of(SECTIONS),
+        metavar="SECTION",
+        help=f"of {', '.join(SECTIONS)}; all without any",
     )
     parser.add_argument("--quick", action="store_true", help="small sizes: minutes")
     parser.add_argument(
@@ -83,11 +87,7 @@ def _options(arguments):
     parser.add_argument(
         "--page", type=Path, metavar="FOLDER", help="where the page is written"
     )
-    options = parser.parse_args(arguments)
-    unknown = [name for name in options.sections if name not in SECTIONS]
-    if unknown:
-        parser.error(f"no section {unknown[0]!r}: choose of {', '.join(SECTIONS)}")
-    return options
+    return parser
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ def power(sizes, values):
 
     Least squares in the logarithms. At small sizes a curve shows what every call
     costs, whatever it is asked; that says nothing about growth, so only the larger
-    half of the sizes counts, the middle one included.
+    half of the sizes counts, the middle included.
 
     Parameters
     ----------

@@ -217,7 +217,7 @@ class _Run:
 
     def results(self, times, product_flops, threads):
         """Of both steps, from the times of all jobs."""
-        wide = 2 if self._map.column_dtype_.kind == "c" else 1
+        wide = 4 if self._map.column_dtype_.kind == "c" else 1
         squares = wide * self._map.n_columns_**2
         for step, rows, flops in (
             ("fit", len(self._rows), squares * len(self._rows)),
@@ -274,7 +274,7 @@ class _Run:
     def _map_share(self, times, step, rows):
         """Part of a step's time that the columns of its rows take."""
         label = self._subject.label
-        scale = 1
+        scale = rows / len(self._queries)
         share, _ = compare(
             lambda part, whole: scale * part / whole,
             times[label, "map"],

@@ -5,6 +5,7 @@ ended are there, so that the next run does the others; with the last one, the fi
 the place of ``<section>.jsonl``.
 """
 
+import argparse
 import json
 import os
 import time
@@ -102,3 +103,16 @@ class Run:
 def _sameness(line):
     flat = line | line["machine"]
     return {key: flat[key] for key in _SAME}
+
+
+def one_of(sections):
+    """The name of a section, for a command's arguments of which there may be none."""
+
+    def check(name):
+        if name in sections:
+            return name
+        raise argparse.ArgumentTypeError(
+            f"must be one of {', '.join(sections)}, got {name!r}"
+        )
+
+    return check

@@ -30,7 +30,7 @@ def _time_against_rows(cases, looks, album):
     if not kept:
         return
     names = {name for curves in kept.values() for name in curves}
-    figure, axes = panels(len(kept), names=len(names))
+    figure, axes = panels(len(kept), names=names)
     for ax, (title, curves) in zip(axes, kept.items(), strict=True):
         for name, points in curves.items():
             ax.plot(*zip(*points, strict=True), label=name, **looks[name].line())

@@ -9,7 +9,8 @@ Flops per second of a fit (N·D², what a symmetric sum needs) and of answers (2
 what a plain product would take) as a share of those of a plain product in single
 precision (SGEMM), measured in the same rounds; complex columns count four times.
 Answers can be above 1: a triangular factor halves their work, and a rank below D does
-even more. *Columns* is the part of an answer's time that the map itself takes.
+even more. *Choosing* is the part of a fit that choosing the map takes, which does not
+grow with the rows; *columns* is the part of an answer that computing the map takes.
 """
 
 
@@ -40,7 +41,9 @@ def _figure(lines):
     maps = list(grouped(lines, _map))
     threads = sorted({line["threads"] for line in lines})
     height = 0.7 + 0.17 * (len(threads) + 0.8) * len(maps)
-    figure, axes = panels(len(steps), columns=2, height=height, names=2)
+    figure, axes = panels(
+        len(steps), columns=2, height=height, names=[_cores(n) for n in threads]
+    )
     for ax, (step, group) in zip(axes, steps.items(), strict=True):
         values = {(_map(line), line["threads"]): line["value"] for line in group}
         _bars(ax, values, maps, threads)
@@ -62,7 +65,7 @@ def _bars(ax, values, maps, threads):
         bars = ax.barh(places, shares, width, color=colour, label=_cores(count))
         texts = [fixed(share, 2) if share else "" for share in shares]
         ax.bar_label(bars, texts, padding=2, fontsize=6.5, color=INK)
-    ax.axvline(1, color=FAINT, linewidth=0.8, linestyle="--")
+    ax.axvline(1, color=FAINT, linewidth=0.8, linestyle="--", zorder=0.5)
     ax.set_yticks(range(len(maps)), maps)
     ax.set_ylim(len(maps) - 0.45, -0.55)
     ax.grid(visible=False, axis="y")
@@ -72,11 +75,11 @@ def _bars(ax, values, maps, threads):
 def _table(lines):
     columns = sorted(grouped(lines, _column))
     rows = [
-        [name, *(_cell(group, column) for column in columns), _columns(group)]
+        [name, *(_cell(group, column) for column in columns), *_parts(group)]
         for name, group in grouped(lines, _map).items()
     ]
     heads = [f"{step}, {_cores(threads)}" for step, threads in columns]
-    return table(["map", *heads, "columns"], rows)
+    return table(["map", *heads, "choosing", "columns"], rows)
 
 
 def _column(line):
@@ -94,14 +97,16 @@ def _cell(group, column):
     return fixed(value, 2)
 
 
-def _columns(group):
-    """Part of the time of answers that goes to the columns, with the fewest threads."""
-    shares = [
-        line["details"].get("map_share")
-        for line in sorted(group, key=lambda line: line["threads"])
-        if line["details"]["step"] != "fit"
-    ]
-    return next((percent(share) for share in shares if share is not None), NOTHING)
+def _parts(group):
+    """Parts of fits and answers that go to the map, with the fewest threads."""
+    ordered = sorted(group, key=lambda line: line["threads"])
+    for step, key in (("fit", "choosing_share"), ("predict", "map_share")):
+        shares = [
+            line["details"].get(key)
+            for line in ordered
+            if line["details"]["step"] == step
+        ]
+        yield next((percent(share) for share in shares if share is not None), NOTHING)
 
 
 def _notes(lines):

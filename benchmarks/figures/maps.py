@@ -69,7 +69,7 @@ def _curves(group):
 
 def _figure(groups):
     looks = _looks([line for group in groups.values() for line in group])
-    figure, axes = panels(len(groups), columns=2, height=3.4, names=len(looks))
+    figure, axes = panels(len(groups), columns=2, height=3.4, names=looks)
     for ax, (panel, group) in zip(axes, groups.items(), strict=True):
         for name, curve in _curves(group).items():
             _draw(ax, name, curve, looks[name])
@@ -123,7 +123,7 @@ def _looks(lines):
         grouped(lines, lambda line: line["details"]["map"]).values()
     ):
         for j, name in enumerate(grouped(group, _name)):
-            colour = _lighter(CYCLE[i % len(CYCLE)], min(0.17 * j, 0.7))
+            colour = _lighter(CYCLE[i % len(CYCLE)], min(0.2 * j, 0.7))
             looks[name] = {"color": colour, "marker": MARKS[(i + j) % len(MARKS)]}
     return looks
 

@@ -1,10 +1,13 @@
 """Tables and numbers in Markdown."""
 
+import re
+
 from benchmarks.tables import number
 
 NOTHING = "–"
 _RULES = {"l": ":--", "r": "--:"}
-_LONGEST = 120
+_LONGEST = 160
+_FOLDERS = re.compile(r"(?<![\w/])/(?:[^\s/:'\"]+/)+")
 
 
 def table(headings, rows, align=None):
@@ -63,14 +66,16 @@ def percent(share):
 
 
 def phrase(text):
-    """Any text as part of a line: what packages say may have breaks and bars."""
-    words = " ".join(str(text).split())
+    """Any text as part of a line: what packages say may have breaks and folders."""
+    words = _FOLDERS.sub("", " ".join(str(text).split()))
     return words if len(words) <= _LONGEST else words[: _LONGEST - 1] + "…"
 
 
 def listed(words):
-    """Words with commas and a final "and"."""
+    """Words with commas and a final "and"; semicolons where they have commas."""
     words = list(words)
+    if any("," in word for word in words):
+        return "; ".join(words)
     return " and ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)
 
 

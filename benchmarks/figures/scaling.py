@@ -114,7 +114,7 @@ def _figure(curves):
         model: {"color": CYCLE[i % len(CYCLE)], "marker": MARKS[i % len(MARKS)]}
         for i, model in enumerate(dict.fromkeys(curve.model for curve in drawn))
     }
-    figure, axes = panels(len(groups), height=2.5 + 0.16 * most)
+    figure, axes = panels(len(groups), columns=2, height=2.3 + 0.16 * most)
     for ax, ((axis, measure), group) in zip(axes, groups.items(), strict=True):
         for curve in group:
             points = zip(*curve.points, strict=True)

@@ -38,7 +38,7 @@ def scatter(cases, looks, words, *, judged=None, more=False, height=2.7):
     if not kept:
         return None
     names = {entry.name for entries in kept.values() for entry in entries}
-    figure, axes = panels(len(kept), height=height, names=len(names))
+    figure, axes = panels(len(kept), height=height, names=names)
     for ax, (title, entries) in zip(axes, kept.items(), strict=True):
         _panel(ax, entries, looks, judged, more)
         label(ax, title, *words)

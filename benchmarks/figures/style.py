@@ -32,7 +32,7 @@ OTHERS = (
 MARKS = "o", "s", "^", "D", "v", "P", "X", "h", "<"
 _WIDTH = 9.0
 _DPI = 150
-_LEGEND_COLUMNS = 4
+_LONG = 2e4  # larger numbers are written as powers
 _COLOURS = 256
 
 
@@ -135,7 +135,7 @@ def save(figure, path):
     small.save(path, optimize=True, dpi=(_DPI, _DPI))
 
 
-def panels(count, *, columns=None, height=2.7, names=0):
+def panels(count, *, columns=None, height=2.7, names=()):
     """A figure with so many panels, and their axes.
 
     Parameters
@@ -145,14 +145,13 @@ def panels(count, *, columns=None, height=2.7, names=0):
         At most so many side by side; without it, as many as leave few places empty.
     height : float
         Of a row of panels, in inches.
-    names : int
-        How many names the legend below them has.
+    names : collection of str
+        Of the legend that will stand below them.
     """
     columns = min(count, columns or (2 if count in (2, 4) else 3))
     rows = math.ceil(count / columns)
     width = _WIDTH if columns > 1 else 0.6 * _WIDTH
-    legend = 0.2 * (1 + math.ceil(names / _LEGEND_COLUMNS)) if names else 0
-    size = width, rows * height + legend
+    size = width, rows * height + _legend_height(names, width)
     figure = Figure(figsize=size, layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False)
     axes = list(grid.flat)
@@ -181,10 +180,22 @@ def legend_below(figure, handles, names):
             handles,
             names,
             loc="outside lower center",
-            ncols=_LEGEND_COLUMNS,
+            ncols=_legend_columns(names, figure.get_figwidth()),
             frameon=False,
             fontsize=8,
         )
+
+
+def _legend_columns(names, width):
+    """As many as surely fit, in a font of eight points."""
+    longest = max(map(len, names))
+    return max(1, min(4, int(width / (0.55 + 0.062 * longest))))
+
+
+def _legend_height(names, width):
+    if not names:
+        return 0
+    return 0.2 * (1 + math.ceil(len(names) / _legend_columns(names, width)))
 
 
 def legend_under(ax):
@@ -213,7 +224,7 @@ def logarithmic(ax, *sides):
         low, high = getattr(ax, f"get_{side}lim")()
         decades = math.log10(high / low) if 0 < low < high else 0
         axis.set_minor_formatter(NullFormatter())
-        if decades < 2.2:
+        if decades < 2.2 and high < _LONG:
             subs = (1, 2, 5) if decades > 0.6 else (1, 1.5, 2, 3, 4, 5, 6, 8)
             axis.set_major_locator(LogLocator(subs=subs))
             axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))

@@ -9,7 +9,6 @@ from benchmarks.figures.markdown import (
     megabytes,
     phrase,
     seconds,
-    shown,
     table,
 )
 from benchmarks.figures.readings import entries, grouped, of_metric, results
@@ -20,9 +19,10 @@ SHARE, DISTANCE = "accuracy", "mean absolute error"
 _METHOD = """\
 Each learner sees the training rows of a set, chooses whatever it chooses from them
 alone, and predicts the test rows; times are those of a process of its own with all
-cores, everything that is chosen included. *Model* is the size of its pickle, *peak* the
-memory of its process. rhokit's names are bold; *estimation* is one pass without an
-optimiser, *gradient* is trained.
+cores, everything that is chosen included. All kernel approximations of a set have the
+same number of features. *Model* is the size of the pickle, *peak* the memory of the
+process. rhokit's names are bold; *estimation* is one pass without an optimiser,
+*gradient* is trained.
 """
 
 
@@ -51,9 +51,18 @@ def _place(line):
 
 def _heading(name, group):
     facts = group[0]["details"]
-    if facts.get("n") is None:
-        return f"### {name}\n"
-    return f"### {name}: {facts['n']:,} training rows, {facts.get('d')} columns\n"
+    known = [
+        text.format(facts[key])
+        for key, text in (
+            ("n", "{:,} training rows"),
+            ("d", "{} columns"),
+            ("features", "{:,} features"),
+        )
+        if facts.get(key) is not None
+    ]
+    if (facts.get("partitions") or 1) > 1:
+        known.append(f"mean over {facts['partitions']} partitions")
+    return f"### {name}\n" + (f"\n{', '.join(known)}\n" if known else "")
 
 
 def _table(metric, group):
@@ -82,7 +91,7 @@ def _row(metric, entry):
     size = entry.details.get("model_bytes")
     return [
         bold(entry.name, entry.ours),
-        fixed(entry.quality, 4) if metric == SHARE else shown(entry.quality),
+        fixed(entry.quality, 4 if metric == SHARE else 3),
         seconds(entry.fit_seconds),
         seconds(entry.answer_seconds()),
         megabytes(None if size is None else size / 1e6),

@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 from benchmarks.records import ResultLog, new_run
+from benchmarks.runs import one_of
 from benchmarks.tables import heading, number, summary, table
 
 SECTIONS = (
@@ -28,7 +29,7 @@ def main(arguments=None):
     """The command line."""
     options = _parser().parse_args(arguments)
     run = new_run()
-    for section in [options.section] if options.section else SECTIONS:
+    for section in options.sections or SECTIONS:
         path = options.output or _RESULTS / f"{section}.jsonl"
         print(f"\n{section}", file=sys.stderr)
         lines = measure(section, options.repeats, ResultLog(path, section, run))
@@ -51,7 +52,11 @@ def _parser():
         prog="python -m benchmarks.goals", description=__doc__
     )
     parser.add_argument(
-        "section", nargs="?", choices=SECTIONS, help="one section; all without it"
+        "sections",
+        nargs="*",
+        type=one_of(SECTIONS),
+        metavar="SECTION",
+        help=f"of {', '.join(SECTIONS)}; all without any",
     )
     parser.add_argument(
         "--repeats",

@@ -170,6 +170,7 @@ def supervised(small):
     for name, kind in sets:
         metric = "accuracy" if kind == "classes" else "mean absolute error"
         facts = {"case": name, "set": name, "kind": kind, "n": 14_000, "d": 16}
+        facts["partitions"] = 3
         for learner, ours, training in LEARNERS:
             case, extra = f"{name}: {learner}", facts | {"training": training}
             if learner == "exact smoother" and name == "usps":

@@ -57,7 +57,7 @@ class Failing(Mean):
     """Fails on more than a few rows, so that warming up goes well."""
 
     def fit(self, rows, target=None):
-        if len(rows) > 300:
+        if len(rows) > 1200:
             raise ValueError("too many rows")
         super().fit(rows)
 
@@ -66,7 +66,7 @@ class Stuck(Mean):
     """Never comes to an end."""
 
     def fit(self, rows, target=None):
-        if len(rows) > 300:
+        if len(rows) > 1200:
             time.sleep(1000)
         super().fit(rows)
 
@@ -91,7 +91,7 @@ CONTESTANTS = (
 )
 
 
-def case(n=400, n_queries=200, **facts):
+def case(n=1300, n_queries=200, **facts):
     rows = np.random.default_rng(0).normal(size=(n + n_queries, 3))
     return Case("a case", rows[:n], rows[n:], facts=facts)
 

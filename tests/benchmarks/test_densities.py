@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.spatial.distance import pdist
 
 from benchmarks import density
 from benchmarks.contest import Limits
@@ -88,6 +89,9 @@ def test_rows_of_a_case_have_the_identity_as_covariance(d):
     scott = density.make_case(setting(d, bandwidth=density.SCOTT), 50)
     assert_allclose(1 / np.sqrt(2 * scott.facts["gamma"]), 400 ** (-1 / (d + 4)))
     assert_allclose(scott.facts["gamma"], 16 * case.facts["gamma"])
+    median = density.make_case(setting(d, bandwidth=density.MEDIAN), 50)
+    squares = pdist(case.rows, "sqeuclidean")
+    assert_allclose(median.facts["gamma"], 0.5 / np.median(squares), rtol=0.1)
 
 
 @pytest.mark.parametrize(("data", "d"), [("covtype", 10), ("mnist", 40)])

@@ -1,6 +1,6 @@
 """Errors against exact kernel densities, with slack; memory of a long stream.
 
-``make bench`` measures the same at full size and without slack.
+``make goals`` measures the same at full size and without slack.
 """
 
 import sys

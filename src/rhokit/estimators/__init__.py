@@ -8,8 +8,8 @@ from rhokit.estimators.mean_embedding import MeanEmbeddingKDE
 from rhokit.estimators.regressor import QMRegressor
 
 __all__ = [
-    "CorrectedDensity",
     "DMKDE",
+    "CorrectedDensity",
     "DMKDClassifier",
     "MeanEmbeddingKDE",
     "QMClassifier",
