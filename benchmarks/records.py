@@ -17,6 +17,11 @@ _PACKAGES = (
     "numba",
     "finufft",
     "KDEpy",
+    "mlpack",
+    "dmkde",
+    "datasketches",
+    "pyod",
+    "torch",
     "rhokit",
 )
 

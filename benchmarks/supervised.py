@@ -28,7 +28,7 @@ CLASS_SETS = "usps", "letters", "mnist"
 VALUE_SETS = "abalone", "stocks", "boston_housing"
 _PARTITIONS = 3
 QUICK_SETS = "usps", "stocks"
-# In a quick run some of each kind must do: every process costs two seconds.
+# In a quick run some of each kind must do: every process takes seconds to start.
 _QUICK_ABSENT = (
     "RBFSampler + LogisticRegression",
     "Nystroem + SGDClassifier",

@@ -38,7 +38,7 @@ def summary(lines):
 def heading(lines):
     """What the lines were measured on."""
     first = lines[0]
-    versions = ", ".join(f"{name} {v}" for name, v in first["versions"].items())
+    versions = ", ".join(f"{name} {v}" for name, v in first["versions"].items() if v)
     machine = first["machine"]
     where = f"{machine['cpu']}, {machine['cores']} cores"
     return f"{where}, load at the start {machine['load']}; {versions}"

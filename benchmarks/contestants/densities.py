@@ -45,6 +45,15 @@ def _at_most(d):
     return takes
 
 
+def _rows_at_most(n, pace):
+    """For models that would take minutes: nobody waits for them."""
+
+    def takes(facts):
+        return None if facts["n"] <= n else f"{pace}: beyond {n:,} rows not waited for"
+
+    return takes
+
+
 # ---- rhokit --------------------------------------------------------------------------
 
 
@@ -56,6 +65,12 @@ class Ours:
 
         given = {"gamma": facts["gamma"], "random_state": 0}
         self._model = getattr(rhokit, kind)(**given | parameters)
+
+    def prepare(self, rows, queries):
+        """Load the compiled loops, which few rows would do without."""
+        from rhokit.fast.numba_loops import compiled_loops
+
+        compiled_loops()
 
     def fit(self, rows, target=None):
         """Fit."""
@@ -380,6 +395,16 @@ CONTESTANTS = (
     Contestant("scikit-learn KernelDensity", ScikitLearn, "sklearn"),
     Contestant("scipy gaussian_kde", Scipy, "scipy"),
     Contestant("mlpack kde", Mlpack, "mlpack"),
-    Contestant("dmkde", PackageDMKDE, "dmkde"),
-    Contestant("DataSketches density_sketch", Sketch, "datasketches"),
+    Contestant(
+        "dmkde",
+        PackageDMKDE,
+        "dmkde",
+        takes=_rows_at_most(100_000, "about 4,000 rows a second"),
+    ),
+    Contestant(
+        "DataSketches density_sketch",
+        Sketch,
+        "datasketches",
+        takes=_rows_at_most(10_000, "about 2,000 rows a second"),
+    ),
 )

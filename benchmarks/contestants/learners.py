@@ -16,13 +16,14 @@ from benchmarks.contest import Contestant
 # Settings are chosen on a share of the training rows, by models of at most so many.
 _JUDGES = 0.15
 _MOST_JUDGES = 2_000
-_MOST_TUNING_ROWS = 4_000
+_MOST_TUNING_ROWS = 2_000
 # γ over the median rule; which one is first does not matter.
-_CLASS_WIDTHS = (2.0, 0.5, 1.0, 4.0, 8.0)
+_CLASS_WIDTHS = (4.0, 1.0, 2.0, 8.0, 16.0)
 _VALUE_WIDTHS = (1.0, 0.1, 0.3, 3.0, 10.0)
 # What a row counts against the penalty: LogisticRegression's C.
-_WEIGHTS = (16.0, 1.0, 256.0)
+_WEIGHTS = (16.0, 1.0, 256.0, 4096.0)
 _MOST_STEPS = 200
+_MOST_EPOCHS = 30
 _RIDGES = 10.0 ** np.arange(-7, 2)
 _NEIGHBOURS = (5, 1, 3, 9, 17)
 # Exact kernels try so many γ over the median rule, each on all pairs of rows.
@@ -215,12 +216,16 @@ def _ours(facts, kind):
     return Learner(_made("rhokit", kind, **given))
 
 
-def _plain(facts, module, kind, **parameters):
-    return Learner(_made(f"sklearn.{module}", kind, **parameters))
+def _bayes(facts):
+    return Learner(_made("sklearn.naive_bayes", "GaussianNB"))
+
+
+def _constant(facts):
+    return Learner(_made("sklearn.dummy", "DummyRegressor", strategy="median"))
 
 
 def _boosted(facts, kind):
-    return _plain(facts, "ensemble", kind, random_state=_seed(facts))
+    return Learner(_made("sklearn.ensemble", kind, random_state=_seed(facts)))
 
 
 def _exact_means(facts):
@@ -240,12 +245,8 @@ def _few_rows(facts):
 
 
 def _logistic(facts, settings):
-    return _made(
-        "sklearn.linear_model",
-        "LogisticRegression",
-        C=settings["weight"],
-        max_iter=_MOST_STEPS,
-    )
+    given = {"C": settings["weight"], "max_iter": _MOST_STEPS}
+    return _made("sklearn.linear_model", "LogisticRegression", **given)
 
 
 def _stochastic(facts, settings):
@@ -254,6 +255,7 @@ def _stochastic(facts, settings):
         "SGDClassifier",
         loss="log_loss",
         alpha=1 / (settings["weight"] * settings["n"]),
+        max_iter=_MOST_EPOCHS,
         n_jobs=facts["threads"],
         random_state=_seed(facts),
     )
@@ -281,12 +283,8 @@ def _approximated(facts, settings, kind, head):
 
 
 def _neighbours(facts, settings, kind):
-    return _made(
-        "sklearn.neighbors",
-        kind,
-        n_neighbors=settings["neighbours"],
-        n_jobs=facts["threads"],
-    )
+    given = {"n_neighbors": settings["neighbours"], "n_jobs": facts["threads"]}
+    return _made("sklearn.neighbors", kind, **given)
 
 
 def _tuned(facts, scaler, make, choices):
@@ -332,7 +330,6 @@ def _of_values(name, build, package="sklearn", **others):
     return Contestant(name, build_all, package, **others)
 
 
-ESTIMATION, GRADIENT = "estimation", "gradient"
 CLASSIFIERS = (
     Contestant(
         "rhokit DMKDClassifier", partial(_ours, kind="DMKDClassifier"), ours=True
@@ -360,11 +357,7 @@ CLASSIFIERS = (
         partial(_neighbour_model, scaler="MinMaxScaler", kind="KNeighborsClassifier"),
         "sklearn",
     ),
-    Contestant(
-        "GaussianNB",
-        partial(_plain, module="naive_bayes", kind="GaussianNB"),
-        "sklearn",
-    ),
+    Contestant("GaussianNB", _bayes, "sklearn"),
     Contestant(
         "HistGradientBoostingClassifier",
         partial(_boosted, kind="HistGradientBoostingClassifier"),
@@ -393,15 +386,11 @@ REGRESSORS = (
         partial(_boosted, kind="HistGradientBoostingRegressor"),
     ),
     _of_values("exact kernel means", _exact_means),
-    _of_values(
-        "constant median",
-        partial(_plain, module="dummy", kind="DummyRegressor", strategy="median"),
-    ),
+    _of_values("constant median", _constant),
 )
 CONTESTANTS = (*CLASSIFIERS, *REGRESSORS)
 TRAINING = {
-    "rhokit DMKDClassifier": ESTIMATION,
-    "rhokit DMKDClassifierSGD": GRADIENT,
-    "rhokit QMRegressor": ESTIMATION,
-    "rhokit QMRegressorSGD": GRADIENT,
+    each.name: "gradient" if each.package == "torch" else "estimation"
+    for each in CONTESTANTS
+    if each.ours
 }

@@ -42,6 +42,20 @@ class Slow(Mean):
         return super().answer(queries)
 
 
+class Lazy(Mean):
+    """Leaves its work to the first answer after a fit."""
+
+    def fit(self, rows, target=None):
+        super().fit(rows)
+        self._waits = True
+
+    def answer(self, queries):
+        if self._waits:
+            time.sleep(0.3)
+            self._waits = False
+        return super().answer(queries)
+
+
 class Given(Mean):
     """Answers with the seconds that it was given."""
 
@@ -58,7 +72,7 @@ class Failing(Mean):
 
     def fit(self, rows, target=None):
         if len(rows) > 1200:
-            raise ValueError("too many rows")
+            raise ValueError("too many rows in /some/folder/rows.npy\nmore words")
         super().fit(rows)
 
 
@@ -81,6 +95,7 @@ class Dying(Mean):
 CONTESTANTS = (
     Contestant("mean", Mean, "numpy", ours=True),
     Contestant("slow", Slow, "numpy"),
+    Contestant("lazy", Lazy, "numpy"),
     Contestant("given", Given, "numpy", after="slow"),
     Contestant("failing", Failing, "numpy"),
     Contestant("stuck", Stuck, "numpy"),
@@ -127,6 +142,13 @@ def test_a_slow_model_is_timed_on_fewer_queries_and_scaled_up():
     assert details["answer_seconds"]["200"] >= 2.0
 
 
+def test_what_is_left_to_the_first_answer_counts_once():
+    limits = Limits(rounds=1, budget=0.1, patience=20.0)
+    details = scores("lazy", limits=limits, counts=(200,))["lazy"].details()
+    assert details["fit_seconds"] >= 0.25
+    assert details["timed_queries"]["200"] == 200  # not scaled up by the wait
+
+
 def test_a_slow_model_has_one_round():
     limits = Limits(rounds=3, budget=0.2, patience=20.0, slow=0.1)
     found = scores("mean", "slow", limits=limits, counts=(20,))
@@ -144,7 +166,7 @@ def test_seconds_of_another_are_handed_on():
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("failing", "ValueError: too many rows"),
+        ("failing", "ValueError: too many rows in rows.npy"),
         ("dying", "ended with code 3"),
         ("away", "not in 3-D"),
         ("missing", "no_such_package is not installed"),

@@ -52,6 +52,15 @@ def test_complex_columns_count_four_times():
     assert results[subject.label, "predict"].details["flops"] == 8 * 100 * 16**2
 
 
+def test_rank_is_less_where_columns_are_alike():
+    many, one = (
+        measured(Subject("fourier phase, iid", "fourier", d=d, n=800), dim=64)
+        for d in (10, 1)
+    )
+    assert {result.details["rank"] for result in many.values()} == {64}
+    assert all(0 < result.details["rank"] < 32 for result in one.values())
+
+
 def test_peak_is_that_of_a_product_of_so_many_flops():
     job, flops = matrix_product(dim=8, n=4, times=3)
     job()
@@ -129,5 +138,6 @@ def test_table_has_maps_down_and_steps_across():
     assert "fit, 1 core" in rows[0]
     assert "predict, 1 core" in rows[0]
     assert rows[2].split()[-4:] == ["0.88", "0.88", "50%", "25%"]
+    assert rows[2].split()[6:8] == ["16", "16"]
     assert rows[3].count("250,000 rows/s") == 2
     assert rows[-1] == "1 of 2 goals met."
