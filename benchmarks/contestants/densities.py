@@ -66,12 +66,6 @@ class Ours:
         given = {"gamma": facts["gamma"], "random_state": 0}
         self._model = getattr(rhokit, kind)(**given | parameters)
 
-    def prepare(self, rows, queries):
-        """Load the compiled loops, which few rows would do without."""
-        from rhokit.fast.numba_loops import compiled_loops
-
-        compiled_loops()
-
     def fit(self, rows, target=None):
         """Fit."""
         self._model.fit(rows)
