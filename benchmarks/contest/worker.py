@@ -88,11 +88,13 @@ class Worker:
 
         On ever more rows, while that takes an instant: some is for many rows alone.
         """
-        n, seconds = _WARM_ROWS, 0.0
-        while n < 4 * len(self._rows) and seconds < _INSTANT:
+        n = _WARM_ROWS
+        while True:
             model = self._contestant.build(self._facts)
             target = None if self._target is None else self._target[:n]
             seconds = _seconds(partial(model.fit, self._rows[:n], target))
+            if n >= len(self._rows) or seconds > _INSTANT:
+                break
             n *= 4
         model.answer(self._queries[:_WARM_QUERIES])
 
