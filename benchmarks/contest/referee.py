@@ -17,8 +17,8 @@ from benchmarks.records import n_cores
 
 _ROOT = Path(__file__).resolve().parents[2]
 _PAUSE = 0.25
-# Seconds until all processes, started at once, have loaded their packages.
-_OPENING = 120.0
+# Seconds in which a process must have loaded its packages and be warm.
+_OPENING = 60.0
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -132,10 +132,6 @@ def compete(case, module, contestants, counts, checked, limits=None, threads=Non
             for contestant in contestants
         ]
         try:
-            for seat in seats:
-                seat.open()
-            for seat in seats:
-                seat.await_opening()
             for _ in range(limits.rounds):
                 for seat in seats:
                     seat.play(seats, counts)
@@ -158,33 +154,10 @@ class _Seat:
         self._process = None
         self._last_round = 0.0
 
-    def open(self, seconds=None):
-        """Start the process, unless it has to wait for the seconds of another."""
-        if self.score.reason is not None or (self.contestant.after and not seconds):
-            return
-        facts = self._facts | ({} if seconds is None else {"seconds": seconds})
-        threads = dict.fromkeys(_THREAD_VARIABLES, str(facts["threads"]))
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.contest.worker"],
-            cwd=_ROOT,
-            env=os.environ | threads,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        order = {"do": "open", "module": self._module, "name": self.contestant.name}
-        self._send(order | {"folder": self._folder, "facts": facts})
-
-    def await_opening(self):
-        """Wait until the rows are read and the model is warm."""
-        if self._process is not None:
-            self._receive(_OPENING)
-
     def play(self, seats, counts):
         """One round, if the contestant is still in and not a slow one."""
         if self.score.reason is None and self._process is None:
-            self._open_after(seats)
+            self._open(seats)
         if self.score.reason is not None or self._last_round > self._limits.slow:
             return
         time.sleep(_PAUSE)  # threads of the last one may still spin
@@ -214,14 +187,28 @@ class _Seat:
                 self._process.stdin.close()
             self._process.stdout.close()
 
-    def _open_after(self, seats):
-        """Start with the seconds that another took."""
-        other = next(s for s in seats if s.contestant.name == self.contestant.after)
-        if other.score.reason is not None:
-            self.score.reason = f"{other.contestant.name}: {other.score.reason}"
-            return
-        self.open(other.score.seconds(self._most))
-        self.await_opening()
+    def _open(self, seats):
+        """Start the process, and wait until the rows are read and the model is warm."""
+        facts = dict(self._facts)
+        if self.contestant.after is not None:
+            other = next(s for s in seats if s.contestant.name == self.contestant.after)
+            if other.score.reason is not None:
+                self.score.reason = f"{other.contestant.name}: {other.score.reason}"
+                return
+            facts["seconds"] = other.score.seconds(self._most)
+        threads = dict.fromkeys(_THREAD_VARIABLES, str(facts["threads"]))
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.contest.worker"],
+            cwd=_ROOT,
+            env=os.environ | threads,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        order = {"do": "open", "module": self._module, "name": self.contestant.name}
+        self._send(order | {"folder": self._folder, "facts": facts})
+        self._receive(_OPENING)
 
     def _ask(self, order):
         """Send an order; the reply, or None with the reason noted."""

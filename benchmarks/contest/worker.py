@@ -19,7 +19,7 @@ from benchmarks.contest.cases import read_arrays
 from benchmarks.contest.contestants import find
 from benchmarks.memory import reset_peak, resident_megabytes
 
-_WARM_ROWS = 1200
+_WARM_ROWS = 300
 _WARM_QUERIES = 200
 _INSTANT = 0.1
 _FIRST_QUERIES = 16
