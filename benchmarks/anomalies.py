@@ -44,7 +44,9 @@ sets that have a figure."""
 
 def tasks(quick):
     """One for every set that is there."""
-    limits = Limits(rounds=1, budget=3, patience=10 if quick else 30)
+    limits = Limits(rounds=1, budget=3, patience=10)
+    if not quick:
+        limits = Limits(rounds=3, budget=3, patience=30, slow=2)
     wanted = QUICK_SETS if quick else SETS
     taking_part = [c for c in CONTESTANTS if not (quick and c.name in _QUICK_ABSENT)]
     for file in readable(file for file, name in _FILES.items() if name in wanted):

@@ -23,7 +23,7 @@ _METRICS = {CLASSES: SHARE, VALUES: DISTANCE}
 _MODULE = "benchmarks.contestants.learners"
 _FEATURES = 1_000
 _QUICK_FEATURES = 200
-_QUICK_ROWS = 1_000
+_QUICK_ROWS = 500
 CLASS_SETS = "usps", "letters", "mnist"
 VALUE_SETS = "abalone", "stocks", "boston_housing"
 _PARTITIONS = 3
@@ -37,6 +37,7 @@ _QUICK_ABSENT = (
 )
 # One task for every learner, lest minutes be lost.
 _BY_LEARNER = ("mnist",)
+_MOST_ROWS = 20_000
 _LEFT = ("learner",)
 _PER_FIT = (
     "fit_seconds",
@@ -95,10 +96,12 @@ class Set:
 
 
 def class_set(name, quick=False):
-    """A set of classes; in a quick run, some of its rows."""
+    """A set of classes; of a large one, or in a quick run, some of its rows."""
     split = load_classes(name)
     if quick:
         return Set(name, CLASSES, [split.fewer(_QUICK_ROWS)], _QUICK_FEATURES)
+    if name in _BY_LEARNER:
+        split = split.fewer(_MOST_ROWS)
     return Set(name, CLASSES, [split])
 
 
@@ -113,7 +116,9 @@ def value_set(name, quick=False):
 def tasks(quick):
     """One for every set that is there; of a large one, one for every learner."""
     # The budget is for all queries: nothing is scaled up.
-    limits = Limits(rounds=1, budget=60, patience=30 if quick else 240)
+    limits = Limits(rounds=1, budget=60, patience=30)
+    if not quick:
+        limits = Limits(rounds=3, budget=60, patience=120, slow=4)
     for name in readable(QUICK_SETS if quick else (*CLASS_SETS, *VALUE_SETS)):
         load, learners = (
             (class_set, CLASSIFIERS) if name in CLASS_SETS else (value_set, REGRESSORS)

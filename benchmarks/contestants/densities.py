@@ -393,7 +393,7 @@ CONTESTANTS = (
         "dmkde",
         PackageDMKDE,
         "dmkde",
-        takes=_rows_at_most(100_000, "about 4,000 rows a second"),
+        takes=_rows_at_most(10_000, "about 4,000 rows a second"),
     ),
     Contestant(
         "DataSketches density_sketch",

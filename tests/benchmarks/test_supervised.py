@@ -317,7 +317,7 @@ def test_tasks_are_sets_and_learners_of_a_large_one(tmp_path, monkeypatch, capsy
 @pytest.mark.parametrize(
     ("load", "name", "n", "d"),
     [
-        (supervised.class_set, "usps", 1000, 256),
+        (supervised.class_set, "usps", 500, 256),
         (supervised.value_set, "stocks", 600, 9),
     ],
 )
