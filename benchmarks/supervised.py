@@ -37,7 +37,7 @@ _QUICK_ABSENT = (
 )
 # One task for every learner, lest minutes be lost.
 _BY_LEARNER = ("mnist",)
-_MOST_ROWS = 20_000
+_MOST_ROWS = 10_000
 _LEFT = ("learner",)
 _PER_FIT = (
     "fit_seconds",
@@ -118,7 +118,7 @@ def tasks(quick):
     # The budget is for all queries: nothing is scaled up.
     limits = Limits(rounds=1, budget=60, patience=30)
     if not quick:
-        limits = Limits(rounds=3, budget=60, patience=120, slow=4)
+        limits = Limits(rounds=3, budget=60, patience=90, slow=2)
     for name in readable(QUICK_SETS if quick else (*CLASS_SETS, *VALUE_SETS)):
         load, learners = (
             (class_set, CLASSIFIERS) if name in CLASS_SETS else (value_set, REGRESSORS)

@@ -21,7 +21,7 @@ SKETCH_SIZE = 100
 # Points of KDEpy's grid along each column, and the tolerance of the bare transforms.
 _GRID_POINTS = {1: 2**14, 2: 2**9}
 _BARE_EPS = 1e-9
-_MEASURED_ROWS = 2_000
+_MEASURED_ROWS, _MEASURED_QUERIES = 2_000, 4_000
 
 
 def bandwidth(facts):
@@ -132,16 +132,26 @@ class FusedSubset(Fused):
         self._most = facts["most_queries"]
 
     def prepare(self, rows, queries):
-        """Measure the speed of the sums, and see how many rows it allows."""
-        some = rows[:_MEASURED_ROWS]
-        super().fit(some)
+        """Measure the speed of the sums, and see how many rows it allows.
+
+        Twice, the second time with the number that was found first: sums over
+        more rows are faster.
+        """
+        queries = queries[:_MEASURED_QUERIES]
+        self._share = min(_MEASURED_ROWS, len(rows))
+        for _ in range(2):
+            super().fit(rows[: self._share])
+            rate = self._share * len(queries) / self._best_of_three(queries)
+            allowed = int(self._seconds * rate / self._most)
+            self._share = min(max(1, allowed), len(rows))
+
+    def _best_of_three(self, queries):
         times = []
         for _ in range(3):
             start = time.perf_counter()
-            self.answer(queries[:_MEASURED_ROWS])
+            self.answer(queries)
             times.append(time.perf_counter() - start)
-        pairs = len(some) * len(queries[:_MEASURED_ROWS]) / min(times)
-        self._share = max(1, int(self._seconds * pairs / self._most))
+        return min(times)
 
     def fit(self, rows, target=None):
         """Draw the rows and lay them out."""
