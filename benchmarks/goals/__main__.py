@@ -63,7 +63,7 @@ def _parser():
         type=_positive,
         default=5,
         metavar="R",
-        help="rounds of timings, and half the seeds of the curve (default: 5)",
+        help="rounds of timings (default: 5)",
     )
     parser.add_argument(
         "--output",

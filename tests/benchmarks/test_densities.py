@@ -140,7 +140,7 @@ def test_who_wins_is_both_faster_and_more_accurate():
 
 def test_a_contest_from_rows_to_table():
     limits = Limits(rounds=1, budget=0.05, patience=60.0)
-    found = list(density.results(setting(2), limits, density.COUNTS, 30))
+    found = list(density.results(setting(2), limits, checked=30))
     by_name = {r.details["contestant"]: r for r in found[:-1]}
     assert list(by_name) == list(WORST)
     assert by_name[AUTO].value < 1e-8
