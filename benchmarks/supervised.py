@@ -37,7 +37,7 @@ _QUICK_ABSENT = (
 )
 # One task for every learner, lest minutes be lost.
 _BY_LEARNER = ("mnist",)
-_MOST_ROWS = 10_000
+_MOST_ROWS = 5_000
 _LEFT = ("learner",)
 _PER_FIT = (
     "fit_seconds",
