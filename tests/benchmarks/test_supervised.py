@@ -161,7 +161,6 @@ def test_every_regressor_learns_waves(each):
 
 @pytest.mark.parametrize("name", ["DMKDClassifierSGD", "QMRegressorSGD"])
 def test_trained_models_have_as_many_features(name):
-    pytest.importorskip("torch")
     model = contestant(f"rhokit {name}").build(FACTS)
     if isinstance(model, Partitioned):
         model = model._make()

@@ -1,6 +1,7 @@
 """Densities that a sample of their rows corrects."""
 
 import numpy as np
+import pandas
 import pytest
 from numpy.testing import assert_allclose
 from scipy.spatial.distance import cdist
@@ -93,7 +94,6 @@ def test_scaled_columns_and_float32():
 
 
 def test_categories_beside_numbers():
-    pandas = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     frame = pandas.DataFrame({"x": rng.normal(size=300), "y": rng.normal(size=300)})
     frame["kind"] = pandas.Categorical(rng.choice(["a", "b", "c"], 300))
