@@ -14,7 +14,7 @@ import numpy as np
 
 VARIABLE = "RHOKIT_DATA"
 _ROOT = Path(__file__).resolve().parents[1]
-_LETTERS_TRAINING_ROWS = 14_000
+LETTERS_TRAINING_ROWS = 14_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,29 +92,41 @@ def load_partitions(name, target, seed=0):
     ]
 
 
-def _usps(arrays):
-    return _official_split(arrays, 2000)
+def random_split(rows, target, n_train, seed=0):
+    """Float32 rows in a seeded order, the first ``n_train`` of them to learn from."""
+    order = np.random.default_rng(seed).permutation(len(rows))
+    rows, target = rows.astype(np.float32)[order], target[order]
+    return Split(rows[:n_train], target[:n_train], rows[n_train:], target[n_train:])
 
 
-def _mnist(arrays):
-    return _official_split(arrays, 255)
+def official_split(arrays, largest):
+    """Training and test part as published, flat float32 rows in [0, 1].
 
-
-def _letters(arrays, seed=0):
-    order = np.random.default_rng(seed).permutation(len(arrays["X"]))
-    rows, labels = arrays["X"].astype(np.float32)[order], arrays["y"][order]
-    n = _LETTERS_TRAINING_ROWS
-    return Split(rows[:n], labels[:n], rows[n:], labels[n:])
-
-
-def _official_split(arrays, largest):
-    """Training and test part as published, values in [0, 1]."""
+    Parameters
+    ----------
+    arrays : dict
+        ``X_train``, ``y_train``, ``X_test``, ``y_test``.
+    largest : float
+        The largest value there can be; it becomes 1.
+    """
 
     def rows(part):
         values = arrays[f"X_{part}"]
         return (values.reshape(len(values), -1) / largest).astype(np.float32)
 
     return Split(rows("train"), arrays["y_train"], rows("test"), arrays["y_test"])
+
+
+def _usps(arrays):
+    return official_split(arrays, 2000)
+
+
+def _mnist(arrays):
+    return official_split(arrays, 255)
+
+
+def _letters(arrays):
+    return random_split(arrays["X"], arrays["y"], LETTERS_TRAINING_ROWS)
 
 
 CLASS_SETS: dict[str, Callable[[dict], Split]] = {
