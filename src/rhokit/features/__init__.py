@@ -2,6 +2,7 @@
 
 from rhokit.features.bandwidth import gamma_by_rule
 from rhokit.features.base import FeatureMap
+from rhokit.features.bound import FourierBound
 from rhokit.features.fourier import FourierFeatures
 from rhokit.features.grid import GridFeatures
 from rhokit.features.kernel_sum import KernelSum
@@ -14,6 +15,7 @@ from rhokit.features.softmax import SoftmaxFeatures
 
 __all__ = [
     "FeatureMap",
+    "FourierBound",
     "FourierFeatures",
     "GridFeatures",
     "KernelSum",
