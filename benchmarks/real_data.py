@@ -1,7 +1,8 @@
 """Real data with their splits, read from a folder outside the repository.
 
 The folder is what ``RHOKIT_DATA`` names, or ``../shared/data`` beside the repository.
-Its files, one ``.npz`` per set, are not part of the project.
+Its files, one ``.npz`` per set, are not part of the project. What it does not hold is
+fetched by :mod:`benchmarks.openml`, but only where this is asked for.
 """
 
 import os
@@ -11,6 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+
+from benchmarks import openml
 
 VARIABLE = "RHOKIT_DATA"
 _ROOT = Path(__file__).resolve().parents[1]
@@ -147,9 +150,19 @@ ORDINAL_SETS = (
 )
 
 
-def load_arrays(name):
-    """All arrays of a file of real data, by name."""
+def load_arrays(name, fetch=False):
+    """All arrays of a file of real data, by name.
+
+    Parameters
+    ----------
+    name : str
+    fetch : bool, default=False
+        Whether a set that the folder does not hold is taken from the cache or from
+        OpenML; :class:`benchmarks.openml.DataNotAvailable` if that fails.
+    """
     reason = missing(name)
+    if reason is not None and fetch:
+        return openml.fetch(Path(_file_of(name)).stem)
     if reason is not None:
         raise FileNotFoundError(reason)
     with np.load(data_folder() / _file_of(name), allow_pickle=False) as file:
@@ -157,4 +170,6 @@ def load_arrays(name):
 
 
 def _file_of(name):
-    return f"ordinal_{name}.npz" if name in ORDINAL_SETS else f"{name}.npz"
+    if name in ORDINAL_SETS:
+        return f"ordinal_{name}.npz"
+    return "density_magic.npz" if name == "magic" else f"{name}.npz"

@@ -1,13 +1,14 @@
 """Splits of the experiments: sizes, classes, seeds, and the box they are scaled to."""
 
 from dataclasses import replace
+from urllib.error import URLError
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.preprocessing import MinMaxScaler
 
-from benchmarks import real_data
+from benchmarks import openml, real_data
 from experiments import data
 
 # Training rows, test rows, columns, classes.
@@ -23,7 +24,7 @@ SHAPES = {
     "gisette": (6_000, 1_000, 5_000, 2),
 }
 SEEDED = ("letters", "usps_random", "forest_100")
-LARGE = ("cifar10", "covtype")
+LARGE = ("mnist", "cifar10", "covtype")
 
 
 def load_or_skip(name, seed=0):
@@ -64,7 +65,7 @@ def test_sizes_and_classes(name):
     assert np.isin(split.test_target, classes).all()
 
 
-@pytest.mark.parametrize("name", ["letters", "usps", "mnist"])
+@pytest.mark.parametrize("name", ["letters", "usps"])
 def test_splits_of_the_benchmarks_are_the_same(name):
     split = load_or_skip(name)
     known = real_data.load_classes(name)
@@ -97,10 +98,10 @@ def test_random_usps_rows_come_from_both_official_parts():
 
 
 def test_four_against_nine_leaves_the_other_digits_out():
-    split, whole = load_or_skip("mnist_4_9"), load_or_skip("mnist")
-    kept = (whole.test_target == 4) | (whole.test_target == 9)
-    assert_array_equal(split.test_rows, whole.test_rows[kept])
-    assert_array_equal(split.test_target, whole.test_target[kept])
+    split, whole = load_or_skip("mnist_4_9"), data.load("mnist")
+    kept = (whole["y_test"] == 4) | (whole["y_test"] == 9)
+    assert_allclose(split.test_rows, whole["X_test"][kept] / 255, rtol=1e-6)
+    assert_array_equal(split.test_target, whole["y_test"][kept])
 
 
 def test_forest_is_the_beginning_of_covtype():
@@ -127,6 +128,30 @@ def test_gisette_from_a_folder(tmp_path, monkeypatch):
 def test_an_unknown_split_is_refused_with_the_known_ones():
     with pytest.raises(ValueError, match=r"letters.*gisette; got 'iris'"):
         data.load_split("iris")
+
+
+def test_forest_in_another_order_is_refused(monkeypatch):
+    reason = real_data.missing("covtype")
+    if reason:
+        pytest.skip(reason)
+    arrays = {key: values[1:101] for key, values in data.load("covtype").items()}
+    monkeypatch.setattr(data, "load_arrays", lambda name, fetch: arrays)
+    with pytest.raises(data.DataNotAvailable, match="order of UCI"):
+        data.load_split("forest_100")
+
+
+def test_what_cannot_be_had_says_so(tmp_path, monkeypatch):
+    def unreachable(**arguments):
+        raise URLError("no route")
+
+    monkeypatch.setenv(real_data.VARIABLE, str(tmp_path / "nowhere"))
+    monkeypatch.setenv(openml.CACHE_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setattr(openml, "fetch_openml", unreachable)
+    for name in data.SPLITS:
+        with pytest.raises(data.DataNotAvailable, match=r"no route.*RHOKIT_DATA"):
+            data.load_split(name)
+    with pytest.raises(data.DataNotAvailable, match="prepared folder"):
+        data.load("stocks")
 
 
 # ---- the box -------------------------------------------------------------------------
