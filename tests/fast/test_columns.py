@@ -5,7 +5,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rhokit import core
-from rhokit.fast import HadamardFrequencies, cosine_columns, gaussian_columns
+from rhokit.fast import (
+    HadamardFrequencies,
+    cosine_columns,
+    gaussian_columns,
+    gaussian_sums,
+)
 from rhokit.fast.numba_loops import compiled_loops
 from tests.support import assert_close
 
@@ -234,6 +239,33 @@ class TestGaussianColumns:
             assert_allclose(
                 columns[:, 0], expected[:, 0], atol=np.sqrt(smallest) * 1.1, rtol=1e-4
             )
+
+
+class TestGaussianSums:
+    @pytest.mark.parametrize("by_differences", [False, True])
+    @pytest.mark.parametrize("d", [1, 5, 40])
+    @pytest.mark.parametrize(("n", "m"), [(1, 1), (5, 9), (30, 1024), (7, 2500)])
+    def test_columns_summed_up(self, loops, real, rng, n, m, d, by_differences):
+        drawn = [rng.normal(size=(k, d)).astype(real) for k in (n, m)]
+        weights = rng.uniform(size=m).astype(real)
+        drawn.append(weights)
+        copies = [part.copy() for part in drawn]
+        sums = gaussian_sums(*drawn, 1 / d, by_differences=by_differences)
+        columns, _ = core.gaussian_columns(*wide(*drawn[:2]), 1 / d)
+        assert sums.dtype == np.float64
+        tolerance = 1e-5 if real == "float32" else 1e-12
+        assert_allclose(sums, columns @ weights.astype(float), rtol=tolerance)
+        assert_untouched(drawn, copies)
+
+    @pytest.mark.parametrize("by_differences", [False, True])
+    def test_far_rows_sum_up_to_zero(self, loops, real, by_differences):
+        landmarks = np.random.default_rng(3).normal(size=(6, 5)).astype(real)
+        far = np.array([*FAR[real], np.finfo(real).max])
+        rows = np.outer(np.append(far, -far), np.eye(5)[1]).astype(real)
+        sums = gaussian_sums(
+            rows, landmarks, np.ones(6, real), 0.5, by_differences=by_differences
+        )
+        assert_array_equal(sums, np.zeros(len(rows)))
 
 
 class TestFarRows:

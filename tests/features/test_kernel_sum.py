@@ -1,12 +1,21 @@
 """Exact kernel sums against sums written out."""
 
+import math
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
 
+from rhokit.fast import numba_loops
 from rhokit.features import KernelSum
+
+
+@pytest.fixture(params=[0, math.inf], ids=["numba", "numpy"], autouse=True)
+def _loops(request, monkeypatch):
+    """Both ways: blocks of any size take the compiled loops, or none does."""
+    monkeypatch.setattr(numba_loops, "_FEW_NUMBERS", request.param)
 
 
 def slow_log_mean(rows, weights, gamma, queries):
@@ -42,3 +51,38 @@ def test_logarithms_are_finite_at_any_distance(dtype):
     found = KernelSum(rows, None, 4.0).log_mean(queries)
     expected = slow_log_mean(rows, np.ones(1500), 4.0, queries)
     assert_allclose(found, expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("gamma", [0.01, 1.0, 300.0])
+@pytest.mark.parametrize("d", [1, 2, 10, 40])
+def test_from_near_to_far_and_from_wide_to_narrow(d, gamma, weighted, dtype):
+    """Plain sums, and those of far queries that would lose digits or be zero."""
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(1500, d)).astype(dtype)
+    reach = np.geomspace(1e-3, 1e4, 400)[:, None]
+    queries = (reach * rng.normal(size=(400, d))).astype(dtype)
+    weights = rng.uniform(0.01, 2, size=1500) if weighted else None
+    expected = slow_log_mean(
+        rows, np.ones(1500) if weights is None else weights, gamma, queries
+    )
+    # Near queries by themselves: far ones have all distances taken by differences.
+    for part in (slice(0, 150), slice(None)):
+        found = KernelSum(rows, weights, gamma).log_mean(queries[part])
+        single = dtype == "float32"
+        tolerance = {"rtol": 2e-6, "atol": 2e-4} if single else {"rtol": 1e-11}
+        assert_allclose(found, expected[part], **tolerance)
+
+
+@pytest.mark.parametrize(("dtype", "least"), [("float32", -72), ("float64", -673)])
+def test_no_seam_where_plain_sums_end(dtype, least):
+    """Around the mean below which the largest kernel is taken out first."""
+    rows = np.random.default_rng(4).normal(0, 0.1, size=(900, 6)).astype(dtype)
+    direction = np.eye(6)[:1]
+    queries = np.linspace(0.9, 1.1, 501)[:, None] * np.sqrt(-least) * direction
+    queries = queries.astype(dtype)
+    found = KernelSum(rows, None, 1.0).log_mean(queries)
+    expected = slow_log_mean(rows, np.ones(900), 1.0, queries)
+    assert expected.min() < least < expected.max()
+    assert_allclose(found, expected, rtol=2e-6 if dtype == "float32" else 1e-12)

@@ -4,6 +4,7 @@ from copy import copy
 
 import numpy as np
 
+from rhokit.core import log_measured
 from rhokit.features import KernelSum
 
 
@@ -35,11 +36,13 @@ class CorrectedDensity:
     def __init__(self, model, rows, weights):
         self._model = copy(model).set_params(rank=None)
         self._model._set_state(model.state_)
-        self._part = self._model.blank()
-        self._part._add(rows, weights, None)
+        part = self._model.blank()
+        part._add(rows, weights, None)
+        states = [model.state_, part.state_]
+        self._born = self._model._measure_states(states, rank=None).born
         scaled = self._model._apply_scaling(rows)
         self._kernels = KernelSum(scaled, weights, model.gamma_)
-        share = self._part.state_.weight[0] / self._model.state_.weight[0]
+        share = part.state_.weight[0] / model.state_.weight[0]
         self._log_share = float(np.log(min(share, 1.0)))
 
     def score_samples(self, X):
@@ -56,8 +59,7 @@ class CorrectedDensity:
         model = self._model
         rows = model._checked(X)
         model._refuse_gaps(rows, "corrected")
-        represented = model._log_measured(rows)[:, 0]
-        sampled = self._part._log_measured(rows)[:, 0]
+        represented, sampled = self._log_measured(rows).T
         exact = self._kernels.log_mean(model._apply_scaling(rows))
         top = np.maximum(np.maximum(represented, sampled), exact)
         with np.errstate(divide="ignore", under="ignore", invalid="ignore"):
@@ -65,6 +67,16 @@ class CorrectedDensity:
             whole, kernels, part = terms
             logs = top + np.log(np.maximum(whole + kernels - part, 0))
         return np.maximum(logs, exact + self._log_share) + model._log_norm()
+
+    def _log_measured(self, rows):
+        """What the model and the sample measure, from the same columns, (n, 2)."""
+
+        def use(worker, which, columns, log_scale):
+            measured = self._born(columns).astype(np.float64)
+            return log_measured(measured, log_scale)
+
+        blocks = self._model._for_blocks(rows, use, relative=True, stretch=2)
+        return np.concatenate(blocks)
 
     def density(self, X):
         """Density at each row, in the user's units; see :meth:`score_samples`."""

@@ -7,7 +7,12 @@ from rhokit.fast.blocks import (
     one_worker,
     small_algebra,
 )
-from rhokit.fast.columns import cosine_columns, distance_product, gaussian_columns
+from rhokit.fast.columns import (
+    cosine_columns,
+    distance_product,
+    gaussian_columns,
+    gaussian_sums,
+)
 from rhokit.fast.gram import GramSum, OutcomeSums
 from rhokit.fast.hadamard import HadamardFrequencies
 from rhokit.fast.joint import joint_factor
@@ -26,6 +31,7 @@ __all__ = [
     "cosine_columns",
     "distance_product",
     "gaussian_columns",
+    "gaussian_sums",
     "joint_factor",
     "map_blocks",
     "one_worker",

@@ -23,6 +23,8 @@ _LOG2_E = math.log2(math.e)
 _LN_2 = math.log(2.0)
 # Coordinates beyond this have squares beyond float64; their columns are taken here.
 _FARTHEST = 1e150
+# Columns of a tile that is summed up while it is in the cache.
+_TILE = 1024
 
 
 def cosine_columns(
@@ -167,9 +169,11 @@ def gaussian_columns(
     if product is None and not by_differences:
         product = distance_product(landmarks, rate, rows.dtype)
     rate *= _LOG2_E
+    loops = loops_for(out.size)
+    row_shift: Floats = np.zeros(len(rows))
     with np.errstate(over="ignore", invalid="ignore"):  # mended just below
         if product is None:
-            row_shift = _exponents_by_differences(rows, landmarks, rate, out)
+            _exponents_by_differences(rows, landmarks, rate, out, loops)
         else:
             row_shift = _exponents_by_product(rows, product, rate, out)
     log_scale = None
@@ -181,7 +185,6 @@ def gaussian_columns(
     # Columns whose products would leave the normal numbers are zero: they add nothing
     # that the sums could hold, and processors are up to twenty times slower at them.
     least = real(np.finfo(real).minexp // 2)
-    loops = loops_for(out.size)
     if loops is not None:
         loops.exp_rows(out, row_shift, row_scale, least)
     else:
@@ -191,6 +194,57 @@ def gaussian_columns(
         np.exp2(out, out=out)
         out *= row_scale[:, None]
     return out, log_scale
+
+
+def gaussian_sums(
+    rows: Floats,
+    landmarks: Floats,
+    weights: Floats,
+    rate: float,
+    *,
+    by_differences: bool = False,
+    product: Floats | None = None,
+) -> NDArray[np.float64]:
+    r"""Kernel sums :math:`\sum_j w_j e^{-\text{rate}\,\|x_i - l_j\|^2}`, shape (n,).
+
+    The columns of :func:`gaussian_columns` times weights (m,), summed up as they are
+    computed, and never stored. Those below the smallest normal number count as zero.
+    """
+    if product is None and not by_differences:
+        product = distance_product(landmarks, rate, rows.dtype)
+    rate *= _LOG2_E
+    n, m = len(rows), len(landmarks)
+    loops = loops_for(n * m)
+    memory = np.empty(n * min(m, _TILE), dtype=rows.dtype)
+    sums = np.zeros(n)
+    with np.errstate(over="ignore", invalid="ignore"):  # far rows count as zero
+        left, row_shift = rows, np.zeros(n, rows.dtype)
+        if product is not None:
+            left, row_shift = _left_of_product(rows, rate)
+        for start in range(0, m, _TILE):
+            tile = slice(start, min(start + _TILE, m))
+            out = memory[: n * (tile.stop - start)].reshape(n, -1)
+            if product is None:
+                _exponents_by_differences(rows, landmarks[tile], rate, out, loops)
+            else:
+                _multiply(left, product[:, tile], out)
+            sums += _sum_powers(out, row_shift, weights[tile], loops)
+    return sums
+
+
+def _sum_powers(
+    exponents: Floats, row_shift: Floats, weights: Floats, loops: ModuleType | None
+) -> Floats:
+    """``Σ_j w_j 2**(e_ij + s_i)``, shape (n,); the exponents' memory is used up."""
+    if loops is not None:
+        sums = np.empty(len(exponents), dtype=exponents.dtype)
+        loops.sum_powers(exponents, row_shift, weights, sums)
+        return sums
+    exponents += row_shift[:, None]
+    np.minimum(exponents, 0, out=exponents)
+    exponents[exponents < np.finfo(exponents.dtype).minexp] = -np.inf
+    summed: Floats = np.exp2(exponents, out=exponents) @ weights
+    return summed
 
 
 def _take_out_largest(
@@ -244,12 +298,28 @@ def _exponents_by_product(
     rows: Floats, product: Floats, rate: float, out: Floats
 ) -> Floats:
     """Write ``rate(2x·l - ‖l‖²)`` to ``out``; return ``-rate‖x‖²`` per row."""
+    _multiply(_with_ones(rows), product, out)
+    return -rate * _squares(rows)
+
+
+def _left_of_product(rows: Floats, rate: float) -> tuple[Floats, Floats]:
+    """What to multiply by :func:`distance_product`, and the shift per row to add.
+
+    Rows whose shift is beyond all numbers become zeros, and their shift the lowest.
+    """
+    row_shift, lowest = -rate * _squares(rows), np.finfo(rows.dtype).min
+    left = _with_ones(rows)
+    left[row_shift < lowest] = 0
+    return left, np.maximum(row_shift, lowest).astype(rows.dtype)
+
+
+def _with_ones(rows: Floats) -> Floats:
+    """Rows with a last column of ones, (n, d + 1)."""
     n, d = rows.shape
     augmented = np.empty((n, d + 1), dtype=rows.dtype)
     augmented[:, :d] = rows
     augmented[:, d] = 1
-    _multiply(augmented, product, out)
-    return -rate * _squares(rows)
+    return augmented
 
 
 def _squares(rows: Floats) -> Floats:
@@ -259,10 +329,13 @@ def _squares(rows: Floats) -> Floats:
 
 
 def _exponents_by_differences(
-    rows: Floats, landmarks: Floats, rate: float, out: Floats
-) -> Floats:
-    """Write ``-rate‖x - l‖²`` to ``out``; nothing is left for the rows."""
-    loops = loops_for(out.size)
+    rows: Floats,
+    landmarks: Floats,
+    rate: float,
+    out: Floats,
+    loops: ModuleType | None,
+) -> None:
+    """Write ``-rate‖x - l‖²`` to ``out``."""
     if loops is not None:
         real = rows.dtype.type
         loops.squared_distances(
@@ -270,4 +343,3 @@ def _exponents_by_differences(
         )
     else:
         np.multiply(cdist(rows, landmarks, "sqeuclidean"), -rate, out=out)
-    return np.zeros(len(rows))

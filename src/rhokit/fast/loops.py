@@ -259,6 +259,19 @@ def exp_rows(exponents: Any, row_shift: Any, row_scale: Any, least: Any) -> None
 
 
 @_compiled
+def sum_powers(exponents: Any, row_shift: Any, weights: Any, sums: Any) -> None:
+    """``Σ_j w_j 2**(exponents[i, j] + row_shift[i])``, which are not stored."""
+    zero = exponents.dtype.type(0)
+    n, m = exponents.shape
+    for i in range(n):
+        total = zero
+        for j in range(m):
+            e = min(exponents[i, j] + row_shift[i], zero)
+            total += weights[j] * _power_of_two(e)
+        sums[i] = total
+
+
+@_compiled
 def squared_distances(rows: Any, columns: Any, factor: Any, out: Any) -> None:
     """``factor·‖x_i - l_j‖²`` by differences, landmarks transposed (d, m)."""
     zero = out.dtype.type(0)
