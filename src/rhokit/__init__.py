@@ -37,6 +37,7 @@ _HOME = {
     "fit_files": "rhokit.streams",
     "load": "rhokit.io",
     "loads": "rhokit.io",
+    "n_components_for": "rhokit.estimators",
     "save": "rhokit.io",
     "write_report": "rhokit.report",
 }

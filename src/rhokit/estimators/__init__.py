@@ -6,6 +6,7 @@ from rhokit.estimators.density import DMKDE
 from rhokit.estimators.joint_classifier import QMClassifier, QMOrdinalClassifier
 from rhokit.estimators.mean_embedding import MeanEmbeddingKDE
 from rhokit.estimators.regressor import QMRegressor
+from rhokit.estimators.size_rule import n_components_for
 
 __all__ = [
     "DMKDE",
@@ -15,4 +16,5 @@ __all__ = [
     "QMClassifier",
     "QMOrdinalClassifier",
     "QMRegressor",
+    "n_components_for",
 ]

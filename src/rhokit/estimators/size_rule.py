@@ -1,0 +1,238 @@
+"""How many landmarks or random features an accuracy takes, by trying."""
+
+from dataclasses import dataclass
+from itertools import count
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_array
+
+from rhokit.core.arrays import safe_log
+from rhokit.estimators.choice import GAMMA_RULES, MapChooser, choose_gamma
+from rhokit.estimators.scaling import RULES as SCALE_RULES
+from rhokit.estimators.scaling import Scaling
+from rhokit.features import FourierFeatures, KernelSum, LandmarkFeatures
+from rhokit.features.gaussian import GaussianFeatures
+from rhokit.validation import Interval, StrOptions, check_values, generator
+
+_MAPS: dict[str, Any] = {"fourier": FourierFeatures, "landmarks": LandmarkFeatures}
+# The density of so many rows is looked at from so many others.
+_SAMPLE_ROWS = 4096
+_PROBE_ROWS = 512
+_PROBE_SHARE = 0.25
+# Draws of a map that must all be good enough: the next one then mostly is. Small maps
+# differ more from draw to draw, and cost less.
+_MOST_DRAWS, _FEWEST_DRAWS = 16, 3
+_COMPONENTS_OF_ALL_DRAWS = 4096
+_SMALLEST = 16
+_BLOCK_ROWS = 1024
+# For γ by leave-one-out, which looks at maps as large as a model has by default.
+_USUAL_SIZE = 1024
+_TABLE = {
+    "error": [Interval(Real, 0, None, closed="neither")],
+    "gamma": [
+        Interval(Real, 0, None, closed="neither"),
+        StrOptions(set(GAMMA_RULES)),
+    ],
+    "feature_map": [StrOptions(set(_MAPS)), GaussianFeatures],
+    "scale": [StrOptions({"auto", *SCALE_RULES}), "array-like", None],
+    "max_components": [Interval(Integral, 1, None, closed="left")],
+    "random_state": ["random_state", np.random.Generator],
+}
+
+
+def n_components_for(
+    error,
+    X,
+    *,
+    gamma="scott",
+    feature_map="landmarks",
+    scale="auto",
+    max_components=2048,
+    random_state=None,
+):
+    r"""``n_components`` with which a :class:`rhokit.DMKDE` has a wanted accuracy.
+
+    The error is the relative RMSE of the density against exact kernel density
+    estimation of the same rows, at P rows left out of the fit,
+
+    .. math:: \sqrt{\frac{\sum_p \big(\hat f_\rho(x_p) - \hat f_\gamma(x_p)\big)^2}
+                         {\sum_p \hat f_\gamma(x_p)^2}}.
+
+    It is measured, not predicted: maps of 16, 24, 32, 48, 64, ... components are
+    fitted to the rows, and the first size of which all of 16 draws (fewer beyond 256
+    components, three at last) are good enough is the answer. Densities are those of
+    4,096 rows at 512 others, at most, so that the time hardly depends on the number
+    of rows.
+
+    Parameters
+    ----------
+    error : float
+        The relative error that is wanted, such as 0.1.
+    X : array-like of shape (n, d)
+        Of numbers.
+    gamma : float or str, default="scott"
+        As of the model. ``"loo"`` takes as long as fitting a model, and that of a
+        larger model is another one: fit once, and give its ``gamma_`` and ``scale``.
+    feature_map : {"landmarks", "fourier"} or map, default="landmarks"
+        As of the model; an instance of a map of the Gaussian kernel that has
+        ``n_components`` is cloned. Grids choose their size themselves.
+    scale : {"auto", "std", "robust", "whiten"}, array-like of shape (d,) or None
+        As of the model.
+    max_components : int, default=2048
+        The largest size to try. Time grows with it: for random features in
+        proportion, for landmarks with its third power.
+    random_state : int, RandomState or Generator, optional
+
+    Returns
+    -------
+    n_components : int
+
+    Raises
+    ------
+    ValueError
+        If no size up to ``max_components`` is good enough; it says what the smallest
+        error was. Landmarks cannot follow a kernel that is narrow for the number of
+        columns.
+
+    See Also
+    --------
+    rhokit.features.FourierBound : What theory promises, which is far less.
+    rhokit.DMKDE.corrected : A smaller error at the same size.
+
+    Examples
+    --------
+    >>> from rhokit import n_components_for
+    >>> from rhokit.datasets import bimodal
+    >>> X = bimodal(5000, random_state=0)
+    >>> n_components_for(0.1, X, gamma=16.0, random_state=0)
+    32
+    >>> n_components_for(0.1, X, gamma=16.0, feature_map="fourier", random_state=0)
+    768
+    """
+    given = {
+        "error": error,
+        "gamma": gamma,
+        "feature_map": feature_map,
+        "scale": scale,
+        "max_components": max_components,
+        "random_state": random_state,
+    }
+    check_values("n_components_for", given, _TABLE)
+    trial = Trial.from_rows(X, gamma, feature_map, scale, generator(random_state))
+    smallest = np.inf
+    for size in _sizes(max_components):
+        for draw in range(_n_draws(size)):
+            found = trial.error(size, draw)
+            smallest = min(smallest, found)
+            if not found <= error:
+                break
+        else:
+            return size
+    raise ValueError(
+        f"n_components_for: error={error!r} is not reached with up to "
+        f"max_components={max_components}, the smallest error was {smallest:.2g}: "
+        "allow a larger error or more components, or take a smaller gamma, that is a "
+        "wider kernel"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """Rows to try maps on, with the exact answers.
+
+    Parameters
+    ----------
+    like : GaussianFeatures
+        A map with the γ of the density, to be fitted in other sizes.
+    rows : array of shape (n, d)
+        Scaled rows that maps are fitted to; the first of them make the density.
+    probes : array of shape (P, d)
+        Scaled rows at which the density is compared.
+    exact_logs : array of shape (P,)
+        Logarithm of the mean kernel there.
+    seed : int
+    """
+
+    like: GaussianFeatures
+    rows: np.ndarray
+    probes: np.ndarray
+    exact_logs: np.ndarray
+    seed: int
+
+    @classmethod
+    def from_rows(cls, X, gamma, feature_map, scale, rng):
+        """Leave some of the rows out, and choose scaling and γ from the others."""
+        like = _map_of(feature_map)
+        rows = check_array(
+            X, dtype=[np.float64, np.float32], ensure_min_samples=2, input_name="X"
+        )
+        n_probes = min(_PROBE_ROWS, max(1, int(_PROBE_SHARE * len(rows))))
+        rows = rows[rng.permutation(len(rows))]
+        probes, rows = rows[:n_probes], rows[n_probes:]
+        if isinstance(scale, str) and scale == "auto":
+            scale = "std" if isinstance(gamma, str) else None
+        scaling = Scaling.from_rows(scale, rows)
+        rows, probes = scaling.apply(rows), scaling.apply(probes)
+        seed = int(rng.integers(2**31 - _MOST_DRAWS))
+        chooser = MapChooser(feature_map, rows, None, _USUAL_SIZE, seed, bounded=True)
+        like.set_params(gamma=choose_gamma(gamma, chooser, 2, rng))
+        exact = KernelSum(rows[:_SAMPLE_ROWS], None, like.gamma).log_mean(probes)
+        return cls(like, rows, probes, exact, seed)
+
+    def error(self, size, draw):
+        """Relative RMSE of the density with a map of this size, one draw of it."""
+        feature_map = clone(self.like).set_params(
+            n_components=size, random_state=self.seed + draw
+        )
+        feature_map.fit(self.rows)
+        measured = _mean_kernel(feature_map, self.rows[:_SAMPLE_ROWS], self.probes)
+        top = self.exact_logs.max()  # nothing but ratios matters, and none overflows,
+        exact = np.exp(self.exact_logs - top)
+        with np.errstate(over="ignore"):  # but for what a map sees where nothing is
+            misses = np.exp(safe_log(measured) - top) - exact
+            return float(np.sqrt((misses**2).sum() / (exact**2).sum()))
+
+
+def _map_of(wanted):
+    """A map that can be had in any size."""
+    like = _MAPS[wanted]() if isinstance(wanted, str) else clone(wanted)
+    if "n_components" not in like.get_params():
+        raise ValueError(
+            "The 'feature_map' parameter of n_components_for must have n_components: "
+            f"{type(like).__name__} chooses its size itself. Got {wanted!r} instead."
+        )
+    return like
+
+
+def _sizes(largest):
+    """16, 24, 32, 48, 64, ... and the largest itself."""
+    for step in count():
+        size = (2 + step % 2) * _SMALLEST // 2 << step // 2
+        if size >= largest:
+            break
+        yield size
+    yield largest
+
+
+def _n_draws(size):
+    draws = _COMPONENTS_OF_ALL_DRAWS // size
+    return max(_FEWEST_DRAWS, min(_MOST_DRAWS, draws))
+
+
+def _mean_kernel(feature_map, rows, probes):
+    """The mean over rows (n, d) of squared overlaps with each probe (P, d), (P,).
+
+    What the density matrix of the rows measures, without the matrix.
+    """
+    states = feature_map.states(probes)  # (P, D)
+    if feature_map.whitening_ is not None:
+        states = states @ feature_map.whitening_.T  # (P, m), as columns are
+    total = np.zeros(len(probes))
+    for start in range(0, len(rows), _BLOCK_ROWS):
+        columns, _ = feature_map.columns(rows[start : start + _BLOCK_ROWS])
+        overlaps = columns @ states.conj().T
+        total += np.vecdot(overlaps.T, overlaps.T).real
+    return total / len(rows)
