@@ -6,18 +6,19 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # The rivals of the benchmark live apart, beside a rhokit of their own.
 RIVALS := .venv-rivals
 SECTIONS ?=
+EXPERIMENTS ?= all
 COUNT ?= 100000
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-slow test-rivals fuzz lint types imports format \
-  bench bench-full bench-page goals clean
+  bench bench-full bench-page goals reproduce clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) \
 	  | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 # One stamp per set of extras: re-installed when the project file changes.
-$(VENV)/.demo $(VENV)/.test: $(VENV)/.%: pyproject.toml constraints.txt
+$(VENV)/.demo $(VENV)/.reproduce $(VENV)/.test: $(VENV)/.%: pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing rhokit and its '$*' extras into $(VENV) ..."
 	@$(PIP) install --constraint constraints.txt --editable '.[$*]'
@@ -51,7 +52,7 @@ fuzz: $(VENV)/.test  ## 100,000 damaged and hostile model files (COUNT=N for oth
 lint: $(VENV)/.test  ## ruff, codespell, and no comparison that asserts nothing
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/codespell src tests docs examples benchmarks README.md CHANGELOG.md
+	$(BIN)/codespell src tests docs examples benchmarks experiments README.md CHANGELOG.md
 	@! grep -rnE '^[[:space:]]*(np|numpy|xp|torch)\.(allclose|array_equal)\(' tests \
 	  || { echo 'a comparison above asserts nothing'; exit 1; }
 
@@ -76,6 +77,9 @@ bench-page: $(RIVALS)/.ready  ## Draw docs/benchmarks.md again from the results 
 
 goals: $(VENV)/.test  ## Measure what was promised (SECTIONS=NAME for one: benchmarks/goals)
 	@$(BIN)/python -m benchmarks.goals $(SECTIONS)
+
+reproduce: $(VENV)/.reproduce  ## The paper's figures and tables (EXPERIMENTS="lenet --quick" for some)
+	@$(BIN)/python -m experiments $(EXPERIMENTS)
 
 clean:  ## Remove the virtual environment and everything made
 	rm -rf $(VENV) $(RIVALS) demo-output build dist .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,129 @@
+"""Make the paper's figures and tables again: run what is missing, then report."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from benchmarks.records import n_cores
+from experiments import reports
+from experiments.registry import EXPERIMENTS, FULL, QUICK, TINY, part
+from experiments.runs import Notebook, run
+
+_HERE = Path(__file__).parent
+_ALL = "all"
+_RESULTS = {
+    FULL: _HERE / "results",
+    QUICK: _HERE / "results" / "quick",
+    TINY: _HERE / "results" / "tiny",
+}
+
+
+def main(arguments=None):
+    """The command line; returns the exit code."""
+    options = _parser().parse_args(arguments)
+    size = QUICK if options.quick else TINY if options.tiny else FULL
+    results = options.results or _RESULTS[size]
+    pages = options.pages or (_pages() if size == FULL else results / "pages")
+    names = EXPERIMENTS if _ALL in options.names else options.names
+    failures = {}
+    for name in names:
+        notebook = Notebook(results / f"{name}.jsonl")
+        if options.fresh:
+            notebook.path.unlink(missing_ok=True)
+        if not options.report_only:
+            failures |= run_stages(name, size, notebook, options.jobs)
+        show(name, size, notebook, pages)
+    print(f"tables and figures: {write_index(size, results, pages)}")
+    return _exit_code(failures)
+
+
+def run_stages(name, size, notebook, jobs):
+    """Run an experiment: its tasks, then those that their lines lead to."""
+    module, failures = part(name, "run"), {}
+    tasks = module.tasks(size)
+    failures |= run(name, tasks, notebook, jobs)
+    if hasattr(module, "then"):
+        more = module.then(size, notebook.lines(tasks))
+        failures |= run(name, more, notebook, jobs)
+    return failures
+
+
+def lines_of(name, size, notebook):
+    """The lines of all stages of an experiment."""
+    module = part(name, "run")
+    lines = notebook.lines(module.tasks(size))
+    if hasattr(module, "then"):
+        lines += notebook.lines(module.then(size, lines))
+    return lines
+
+
+def show(name, size, notebook, pages):
+    """Write the page of an experiment, and print it."""
+    lines = lines_of(name, size, notebook)
+    report = reports.write(name, lines, size, pages)
+    print(f"\n{name}\n\n{report.text}", flush=True)
+
+
+def write_index(size, results, pages):
+    """The first page, of all experiments that have lines."""
+    found = {}
+    for name in EXPERIMENTS:
+        notebook = Notebook(results / f"{name}.jsonl")
+        if notebook.path.exists():
+            found[name] = lines_of(name, size, notebook)
+    made = {name: reports.write(name, own, size, pages) for name, own in found.items()}
+    return reports.write_index(made, found, pages)
+
+
+def _exit_code(failures):
+    for name, why in failures.items():
+        print(f"failed: {name}: {why}", file=sys.stderr)
+    return 1 if failures else 0
+
+
+def _pages():
+    return _HERE.parent / "docs" / "results"
+
+
+def _parser():
+    parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
+    parser.add_argument(
+        "names",
+        nargs="+",
+        choices=(*EXPERIMENTS, _ALL),
+        metavar="NAME",
+        help=f"of {', '.join(EXPERIMENTS)}; or {_ALL}",
+    )
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--quick", action="store_true", help="fewer seeds: minutes")
+    size.add_argument("--tiny", action="store_true", help="seconds, to see it work")
+    parser.add_argument(
+        "--jobs",
+        type=_positive,
+        default=n_cores(),
+        metavar="N",
+        help="processes at a time (default: one per core)",
+    )
+    parser.add_argument(
+        "--report-only", action="store_true", help="run nothing, draw what is there"
+    )
+    parser.add_argument(
+        "--fresh", action="store_true", help="throw away what was run before"
+    )
+    parser.add_argument(
+        "--results", type=Path, metavar="FOLDER", help="where the lines are kept"
+    )
+    parser.add_argument(
+        "--pages", type=Path, metavar="FOLDER", help="where the pages are written"
+    )
+    return parser
+
+
+def _positive(text):
+    if not text.isdigit() or not int(text):
+        raise argparse.ArgumentTypeError(f"must be a whole number above 0, got {text}")
+    return int(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,212 @@
+"""Runs that are kept line by line, and taken up again where they stopped.
+
+An experiment is a list of tasks. The lines of a task are appended when it ends, the
+last of them a mark with its seconds, so a task that was cut off is done again and one
+that ended is not. A task whose settings have changed is another task. Where data cannot
+be had, a line says why, and the next run tries again.
+"""
+
+import hashlib
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+
+from benchmarks.records import Result, append_lines, as_line, n_cores, surroundings
+from experiments.data import DataNotAvailable
+from rhokit.progress import ProgressBar
+
+SECONDS = "seconds of the task"
+ABSENT = "not to be had"
+_THREADS = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+)
+_WAITING = "OMP_WAIT_POLICY"
+
+
+@dataclass(frozen=True)
+class Task:
+    """A piece of an experiment that is done whole or not at all.
+
+    Parameters
+    ----------
+    name : str
+        No other task of the experiment has it.
+    work : callable
+        A function of a module, called with the settings; returns results.
+    settings : dict
+        Numbers, words and lists of them: all that the work depends on.
+    alone : bool
+        Whether it is timed, so that no other task may run beside it.
+    """
+
+    name: str
+    work: Callable[..., Iterator[Result]]
+    settings: dict = field(default_factory=dict)
+    alone: bool = False
+
+    @property
+    def key(self):
+        """Name and settings in short."""
+        text = json.dumps(self.settings, sort_keys=True)
+        return f"{self.name} {hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+class Notebook:
+    """The lines of one experiment in a file.
+
+    Parameters
+    ----------
+    path : Path
+    """
+
+    def __init__(self, path):
+        self.path = Path(path)
+
+    def lines(self, tasks):
+        """Lines of those of the tasks that ended, in the order of the tasks.
+
+        Where one has no data, the line that says so.
+        """
+        by_key = {task.key: [] for task in tasks}
+        for line in self._whole_lines():
+            if line["key"] in by_key:
+                by_key[line["key"]].append(line)
+        return [line for lines in by_key.values() for line in _without_past(lines)]
+
+    def ended(self):
+        """Keys of the tasks that ended."""
+        lines = self._whole_lines()
+        return {line["key"] for line in lines if line["metric"] == SECONDS}
+
+    def add(self, lines):
+        """Append the lines of a task that ended, whole or not at all."""
+        self._mend()
+        append_lines(self.path, lines)
+
+    def _whole_lines(self):
+        """Lines of tasks that have their mark, and of those without data.
+
+        What was cut off is passed over.
+        """
+        if not self.path.exists():
+            return []
+        texts = self.path.read_text(encoding="utf-8").splitlines(keepends=True)
+        lines = [json.loads(text) for text in texts if text.endswith("\n")]
+        marks = [line for line in lines if line["metric"] in (SECONDS, ABSENT)]
+        marked = {line["key"] for line in marks}
+        return [line for line in lines if line["key"] in marked]
+
+    def _mend(self):
+        """Take away what a run that was killed has left behind its last whole task."""
+        if self.path.exists():
+            kept = self._whole_lines()
+            if len(kept) < len(self.path.read_text(encoding="utf-8").split("\n")) - 1:
+                rewritten = self.path.with_suffix(".mended.jsonl")
+                rewritten.unlink(missing_ok=True)
+                append_lines(rewritten, kept)
+                os.replace(rewritten, self.path)
+
+
+def _without_past(lines):
+    """The lines of a task, less those that say what it lacked before it was done."""
+    done = [line for line in lines if line["metric"] != ABSENT]
+    return done or lines[-1:]
+
+
+def run(experiment, tasks, notebook, jobs):
+    """Do the tasks that are not done yet, several at a time.
+
+    Parameters
+    ----------
+    experiment : str
+    tasks : list of Task
+    notebook : Notebook
+    jobs : int
+        Processes; each has its share of the cores.
+
+    Returns
+    -------
+    failures : dict of str to str
+        What went wrong, by the name of the task.
+    """
+    ended = notebook.ended()
+    left = [task for task in tasks if task.key not in ended]
+    say(f"{experiment}: {len(tasks)} tasks, {len(tasks) - len(left)} of them done")
+    failures, common = {}, {"experiment": experiment, **surroundings()}
+    with ProgressBar(experiment) as bar:
+        for number, (task, outcome) in enumerate(_outcomes(left, jobs), 1):
+            if isinstance(outcome, Exception):
+                failures[task.name] = f"{type(outcome).__name__}: {outcome}"
+                say(f"  {task.name}: {failures[task.name]}")
+                continue
+            notebook.add([common | line for line in outcome])
+            bar.update(number / len(left), f"{number} of {len(left)} tasks")
+            say(f"  {number:4d} of {len(left)}  {task.name}, {_outcome(outcome[-1])}")
+    return failures
+
+
+def _outcomes(tasks, jobs):
+    """Every task with its lines or its error, as they end; those alone at last."""
+    shared = [task for task in tasks if not task.alone]
+    single = [task for task in tasks if task.alone]
+    for group, workers in ((shared, min(jobs, len(shared))), (single, 1)):
+        if not group:
+            continue
+        with _workers(workers) as pool:
+            waiting = {pool.submit(perform, task): task for task in group}
+            try:
+                for future in as_completed(waiting):
+                    error = future.exception()
+                    yield waiting[future], future.result() if error is None else error
+            except GeneratorExit:
+                pool.shutdown(cancel_futures=True)
+                raise
+
+
+@contextmanager
+def _workers(count):
+    """Processes that share the cores out among themselves."""
+    threads = str(max(1, n_cores() // count))
+    before = {name: os.environ.get(name) for name in (*_THREADS, _WAITING)}
+    # Children read it when they start. Threads that wait should not burn a core.
+    os.environ |= dict.fromkeys(_THREADS, threads) | {_WAITING: "PASSIVE"}
+    try:
+        with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
+            yield pool
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+def perform(task):
+    """Do a task here; its lines, the last of them a mark, or why it has no data."""
+    start = time.perf_counter()
+    try:
+        results = list(task.work(**task.settings))
+    except DataNotAvailable as reason:
+        results, mark = [], Result(task.name, ABSENT, 0, details={"why": str(reason)})
+    else:
+        mark = Result(task.name, SECONDS, time.perf_counter() - start)
+    about = {"task": task.name, "key": task.key, "settings": task.settings}
+    return [about | as_line(result) for result in (*results, mark)]
+
+
+def _outcome(mark):
+    if mark["metric"] == ABSENT:
+        return mark["details"]["why"]
+    return f"{mark['value']:.1f} s"
+
+
+def say(text):
+    """A line for whoever watches."""
+    print(text, file=sys.stderr, flush=True)
