@@ -1,0 +1,1 @@
+"""LeNet with a softmax layer and with density matrices at its end."""

@@ -1,0 +1,109 @@
+"""What is trained on which images, what the paper printed, and what is asked for."""
+
+from experiments.registry import FULL, QUICK, TINY
+
+TITLE = "LeNet with a softmax layer and with density matrices"
+
+LENET, FOURIER, LANDMARKS = "LeNet", "LeNet DMKDC", "LeNet DMKDC, landmarks"
+MODELS = LENET, FOURIER, LANDMARKS
+# Height and width of the images, and their channels.
+SETS = {"mnist": (28, 1), "cifar10": (32, 3)}
+TITLES = {"mnist": "MNIST", "cifar10": "CIFAR-10, 20,000 images"}
+# Mean and standard deviation of the accuracy, as printed.
+PAPER = {
+    ("mnist", LENET): (0.989, 0.001),
+    ("mnist", FOURIER): (0.989, 0.001),
+    ("cifar10", LENET): (0.616, 0.001),
+    ("cifar10", FOURIER): (0.628, 0.001),
+}
+LEAST_ACCURACY = {("mnist", FOURIER): 0.989}
+
+BATCH_SIZE = 128
+
+
+def _head(learning_rate, gamma, *, features=256, rank=16, trained=True):
+    return {
+        "learning_rate": learning_rate,
+        "gamma": gamma,
+        "features": features,
+        "rank": rank,
+        "trained": trained,
+    }
+
+
+# The search goes through all of them. γ is in the units of LeNet's 84 outputs, whose
+# median squared distance is about 0.1 before training and grows with it.
+CANDIDATES = {
+    LENET: [{"learning_rate": rate} for rate in (2e-3, 1e-3, 3e-3, 5e-3)],
+    FOURIER: [
+        _head(2e-3, 0.5),
+        _head(2e-3, 2.0),
+        _head(1e-3, 0.5),
+        _head(3e-3, 0.5),
+        _head(2e-3, 0.5, rank=64),
+        _head(2e-3, 0.5, trained=False),
+        _head(2e-3, 2**-12, rank=256),  # the paper's γ at full rank
+    ],
+    LANDMARKS: [
+        _head(2e-3, 4.0),
+        _head(2e-3, 16.0),
+        _head(1e-3, 4.0),
+        _head(2e-3, 4.0, rank=64),
+    ],
+}
+
+# Images and epochs of the search and of the final trainings; `n_test` None: all.
+SIZES = {
+    FULL: {
+        "seeds": 3,
+        "candidates": None,
+        "search": {
+            "mnist": {"n_train": 5_000, "n_held": 3_000, "epochs": 3},
+            "cifar10": {"n_train": 5_000, "n_held": 3_000, "epochs": 4},
+        },
+        "final": {
+            "mnist": {"n_train": 57_000, "n_held": 3_000, "epochs": 5, "n_test": None},
+            "cifar10": {
+                "n_train": 19_000,
+                "n_held": 1_000,
+                "epochs": 10,
+                "n_test": None,
+            },
+        },
+    },
+}
+
+
+def _small(seeds, candidates, search, final):
+    """A size that treats both sets alike, with the first candidates alone."""
+    return {
+        "seeds": seeds,
+        "candidates": candidates,
+        "search": dict.fromkeys(SETS, search),
+        "final": dict.fromkeys(SETS, final),
+    }
+
+
+SIZES[QUICK] = _small(
+    1,
+    2,
+    {"n_train": 1_000, "n_held": 1_000, "epochs": 2},
+    {"n_train": 8_000, "n_held": 1_000, "epochs": 3, "n_test": 2_000},
+)
+SIZES[TINY] = _small(
+    2,
+    2,
+    {"n_train": 100, "n_held": 100, "epochs": 1},
+    {"n_train": 300, "n_held": 100, "epochs": 1, "n_test": 200},
+)
+
+
+def search_settings(size, name, model):
+    """All that the search of a set and a model depends on."""
+    form = SIZES[size]
+    return {
+        "name": name,
+        "model": model,
+        "candidates": CANDIDATES[model][: form["candidates"]],
+        "short": form["search"][name],
+    }
