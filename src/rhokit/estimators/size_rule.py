@@ -188,7 +188,7 @@ class Trial:
             n_components=size, random_state=self.seed + draw
         )
         feature_map.fit(self.rows)
-        measured = _mean_kernel(feature_map, self.rows[:_SAMPLE_ROWS], self.probes)
+        measured = mean_kernel(feature_map, self.rows[:_SAMPLE_ROWS], self.probes)
         top = self.exact_logs.max()  # nothing but ratios matters, and none overflows,
         exact = np.exp(self.exact_logs - top)
         with np.errstate(over="ignore"):  # but for what a map sees where nothing is
@@ -222,7 +222,7 @@ def _n_draws(size):
     return max(_FEWEST_DRAWS, min(_MOST_DRAWS, draws))
 
 
-def _mean_kernel(feature_map, rows, probes):
+def mean_kernel(feature_map, rows, probes):
     """The mean over rows (n, d) of squared overlaps with each probe (P, d), (P,).
 
     What the density matrix of the rows measures, without the matrix.
