@@ -1,0 +1,1 @@
+"""Errors of densities over the number of features, for several maps."""
