@@ -1,0 +1,1 @@
+"""Time of a thousand densities over the number of training rows."""
