@@ -288,31 +288,38 @@ def estimated(task, gamma):
     return torch.stack(found).float().numpy()
 
 
-def trained(task, gamma, seed=0):
-    """After each of so many steps, from one training: a list of (B, k, levels)."""
-    head, rows, queries = started(task, gamma, seed)
+def trained(task, gamma, seed=0, steps=None):
+    """On frozen states of landmarks, after each of so many steps."""
+    layer = LandmarkLayer(
+        task.rows[:, :_LANDMARKS], gamma=gamma, normalize=True, dtype=torch.float64
+    )
+    head = started(layer, task, seed)
+    rows, queries = (head.features(each).float() for each in (task.rows, task.queries))
+    return snapshots(head, rows, queries, task.codes, steps or STEPS, seed)
+
+
+def snapshots(head, rows, queries, codes, steps, seed=0, *, frozen=True):
+    """Distributions after each of so many steps of one training: (B, k, levels) each.
+
+    Rows and queries are states where the features are ``frozen``.
+    """
+    forward, ask = (head.read, head.chances) if frozen else (head, head.distribution)
     per_epoch = -(-rows.shape[1] // _BATCH)
-    epochs = [math.ceil(steps / per_epoch) for steps in STEPS]
+    epochs = [math.ceil(count / per_epoch) for count in steps]
     found = {}
 
     def keep(epoch):
         if epoch in epochs:
             with torch.no_grad():
-                found[epoch] = head.chances(queries).numpy()
+                found[epoch] = ask(queries).numpy()
 
-    target = task.codes / (_LEVELS - 1)
+    target = (codes / (_LEVELS - 1)).float()
     recipe = Recipe(_LEARNING_RATE, max(epochs), _BATCH, schedule="constant", seed=seed)
     with warnings.catch_warnings():
         # Too many steps are among the candidates: validation rows will tell.
         warnings.simplefilter("ignore", TrainingWarning)
-        train(
-            head,
-            _loss,
-            Rows((rows,), target.float(), axis=1),
-            recipe,
-            forward=head.read,
-            on_epoch=keep,
-        )
+        examples = Rows((rows,), target, axis=1)
+        train(head, _loss, examples, recipe, forward=forward, on_epoch=keep)
     return [found[epoch] for epoch in epochs]
 
 
@@ -320,16 +327,13 @@ def _loss(output, target, weight):
     return squared_error_and_variance(*output, target, _ALPHA, weight)
 
 
-def started(task, gamma, seed=0):
-    """Heads at the estimate, and the states of rows and queries that they read."""
-    layer = LandmarkLayer(
-        task.rows[:, :_LANDMARKS], gamma=gamma, normalize=True, dtype=torch.float64
-    )
-    states = layer(task.rows)
+def started(layer, task, seed=0):
+    """Heads at the estimate, in even coordinates of the layer's states."""
+    with torch.no_grad():
+        states = layer(task.rows)
     vectors, lengths = coordinates(states)
-    features = Preconditioned(layer, vectors * lengths[:, None, :])
     head = RegressorHead(
-        features,
+        Preconditioned(layer, vectors * lengths[:, None, :]),
         _LEVELS,
         _RANK,
         models=(len(states),),
@@ -340,7 +344,7 @@ def started(task, gamma, seed=0):
     factor = evened_out(factor / lengths[:, None, None, :], seed)
     with torch.no_grad():
         head.measurement.factor.copy_(factor)
-    return head, features(task.rows).float(), features(task.queries).float()
+    return head
 
 
 def level_states(codes):
