@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -108,13 +109,13 @@ class Notebook:
 
     def _mend(self):
         """Take away what a run that was killed has left behind its last whole task."""
-        if self.path.exists():
-            kept = self._whole_lines()
-            if len(kept) < len(self.path.read_text(encoding="utf-8").split("\n")) - 1:
-                rewritten = self.path.with_suffix(".mended.jsonl")
-                rewritten.unlink(missing_ok=True)
-                append_lines(rewritten, kept)
-                os.replace(rewritten, self.path)
+        text = self.path.read_text(encoding="utf-8") if self.path.exists() else ""
+        kept = self._whole_lines()
+        if text and (len(kept) < text.count("\n") or not text.endswith("\n")):
+            rewritten = self.path.with_suffix(".mended.jsonl")
+            rewritten.unlink(missing_ok=True)
+            append_lines(rewritten, kept)
+            os.replace(rewritten, self.path)
 
 
 def _without_past(lines):
@@ -181,11 +182,24 @@ def _workers(count):
     # Children read it when they start. Threads that wait should not burn a core.
     os.environ |= dict.fromkeys(_THREADS, threads) | {_WAITING: "PASSIVE"}
     try:
-        with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
+        context = get_context("spawn")
+        with ProcessPoolExecutor(count, context, _end_with_parent) as pool:
             yield pool
     finally:
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+def _end_with_parent():
+    """See to it that this process does not go on when a run has been killed."""
+    parent = os.getppid()
+
+    def watch():
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def perform(task):

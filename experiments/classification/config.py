@@ -74,7 +74,7 @@ class Size:
 
 
 SIZES = {
-    FULL: Size(tuple(SETS), seeds=10, configurations=25, tuning_rows=3000),
+    FULL: Size(tuple(SETS), seeds=10, configurations=25, tuning_rows=2000),
     QUICK: Size(
         ("letters", "usps", "forest_100"),
         seeds=2,

@@ -34,8 +34,8 @@ _DEVIATIONS = """\
 ## Where this differs from the paper
 
 - The search draws 25 configurations, as the paper's text says, and judges them by
-  five-fold cross-validation in at most 3,000 of the training rows, as a race: all on
-  one fold, the best eight on three, the best three on five. The settings found are used
+  five-fold cross-validation in at most 2,000 of the training rows, as a race: all on
+  one fold, the best six on three, the best two on five. The settings found are used
   for all seeds. The test part is asked once per seed.
 - γ is drawn around the median rule's; ranks, smoothing and the learning rate are drawn,
   too. Training takes batches of 128, a one-cycle schedule and ten epochs (six of MNIST

@@ -1,0 +1,152 @@
+"""Runs of experiments: kept line by line, taken up again, never done twice."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from benchmarks.records import Result
+from experiments.data import DataNotAvailable
+from experiments.runs import ABSENT, SECONDS, Notebook, Task, perform, run
+
+
+def squares(values):
+    """Work that a process of its own can find."""
+    for value in values:
+        yield Result("square", "value", value**2)
+
+
+def failing(values):
+    raise ZeroDivisionError("no luck")
+    yield
+
+
+def without_data(values):
+    raise DataNotAvailable("moon: nobody brought any")
+    yield
+
+
+def task(name, work=squares, values=(1, 2)):
+    return Task(name, work, {"values": list(values)})
+
+
+@pytest.fixture
+def notebook(tmp_path):
+    return Notebook(tmp_path / "deep" / "lines.jsonl")
+
+
+def results(lines):
+    return [line["value"] for line in lines if line["metric"] == "value"]
+
+
+def test_lines_come_in_the_order_of_the_tasks(notebook):
+    tasks = [task("first"), task("second", values=(3,))]
+    assert run("numbers", tasks, notebook, jobs=2) == {}
+    assert results(notebook.lines(tasks)) == [1, 4, 9]
+    assert results(notebook.lines(tasks[::-1])) == [9, 1, 4]
+    line = notebook.lines(tasks)[0]
+    assert line["experiment"] == "numbers"
+    assert line["settings"] == {"values": [1, 2]}
+    assert {"versions", "machine", "date", "seed"} <= line.keys()
+
+
+def test_what_ended_is_not_done_again(notebook):
+    tasks = [task("first"), task("second")]
+    run("numbers", tasks[:1], notebook, jobs=1)
+    before = notebook.path.read_text()
+    run("numbers", tasks, notebook, jobs=1)
+    after = notebook.path.read_text()
+    assert after.startswith(before)
+    assert after.count(SECONDS) == 2
+
+
+def test_other_settings_are_another_task(notebook):
+    run("numbers", [task("first")], notebook, jobs=1)
+    changed = [task("first", values=(5,))]
+    assert notebook.lines(changed) == []
+    run("numbers", changed, notebook, jobs=1)
+    assert results(notebook.lines(changed)) == [25]
+
+
+@pytest.mark.parametrize("cut", range(1, 500, 97))
+def test_a_run_that_was_killed_while_writing_goes_on(notebook, cut):
+    tasks = [task("first"), task("second", values=(3,))]
+    for each in tasks:
+        notebook.add(perform(each))
+    notebook.path.write_text(notebook.path.read_text()[:-cut])
+    assert notebook.ended() == {tasks[0].key}
+    assert results(notebook.lines(tasks)) == [1, 4]
+    run("numbers", tasks, notebook, jobs=1)
+    assert results(notebook.lines(tasks)) == [1, 4, 9]
+    for text in notebook.path.read_text().splitlines():
+        json.loads(text)
+
+
+def test_an_error_is_told_and_the_rest_runs(notebook, capfd):
+    tasks = [task("bad", failing), task("good")]
+    failures = run("numbers", tasks, notebook, jobs=1)
+    assert failures == {"bad": "ZeroDivisionError: no luck"}
+    assert results(notebook.lines(tasks)) == [1, 4]
+    assert "no luck" in capfd.readouterr().err
+
+
+def test_missing_data_leave_a_line_until_they_are_there(notebook, monkeypatch):
+    tasks = [task("moon", without_data), task("good")]
+    assert run("numbers", tasks, notebook, jobs=1) == {}
+    (absent,) = [line for line in notebook.lines(tasks) if line["metric"] == ABSENT]
+    assert absent["details"] == {"why": "moon: nobody brought any"}
+    assert tasks[0].key not in notebook.ended()
+    notebook.add(perform(task("moon")))  # same name and settings, now with data
+    assert [line["metric"] for line in notebook.lines(tasks[:1])][-1] == SECONDS
+    assert results(notebook.lines(tasks)) == [1, 4, 1, 4]
+
+
+def test_the_surroundings_are_left_as_they_were(notebook, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    monkeypatch.delenv("NUMBA_NUM_THREADS", raising=False)
+    run("numbers", [task("first")], notebook, jobs=1)
+    assert os.environ["OMP_NUM_THREADS"] == "7"
+    assert "NUMBA_NUM_THREADS" not in os.environ
+
+
+def waiting(path):
+    """Work that says which process does it, and then goes on for long."""
+    Path(path).write_text(str(os.getpid()))
+    time.sleep(600)
+    yield
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc")
+def test_processes_end_when_the_run_is_killed(tmp_path):
+    place = tmp_path / "process"
+    code = (
+        "from experiments.runs import Notebook, Task, run\n"
+        "from tests.experiments.test_runs import waiting\n"
+        "if __name__ == '__main__':\n"
+        f"    task = Task('long', waiting, {{'path': {str(place)!r}}})\n"
+        f"    run('numbers', [task], Notebook({str(tmp_path / 'lines')!r}), 1)\n"
+    )
+    script = tmp_path / "script.py"
+    script.write_text(code)
+    here = Path(__file__).parents[2]
+    environment = os.environ | {"PYTHONPATH": str(here)}
+    parent = subprocess.Popen([sys.executable, str(script)], env=environment)
+    try:
+        wait_for(lambda: place.exists() and place.read_text())
+    finally:
+        parent.kill()
+        parent.wait()
+    worker = Path("/proc") / place.read_text()
+    wait_for(lambda: not worker.exists())
+
+
+def wait_for(condition, seconds=120):
+    for _ in range(10 * seconds):
+        if condition():
+            return
+        time.sleep(0.1)
+    raise TimeoutError
