@@ -25,15 +25,15 @@ def main(arguments=None):
     results = options.results or _RESULTS[size]
     pages = options.pages or (_pages() if size == FULL else results / "pages")
     names = EXPERIMENTS if _ALL in options.names else options.names
-    failures = {}
+    failures, made = {}, {}
     for name in names:
         notebook = Notebook(results / f"{name}.jsonl")
         if options.fresh:
             notebook.path.unlink(missing_ok=True)
         if not options.report_only:
             failures |= run_stages(name, size, notebook, options.jobs)
-        show(name, size, notebook, pages)
-    print(f"tables and figures: {write_index(size, results, pages)}")
+        made[name] = show(name, size, notebook, pages)
+    print(f"tables and figures: {write_index(size, results, pages, made)}")
     return _exit_code(failures)
 
 
@@ -58,20 +58,22 @@ def lines_of(name, size, notebook):
 
 
 def show(name, size, notebook, pages):
-    """Write the page of an experiment, and print it."""
+    """Write the page of an experiment, and print it; returns its report."""
     lines = lines_of(name, size, notebook)
     report = reports.write(name, lines, size, pages)
     print(f"\n{name}\n\n{report.text}", flush=True)
+    return report
 
 
-def write_index(size, results, pages):
-    """The first page, of all experiments that have lines."""
-    found = {}
+def write_index(size, results, pages, made):
+    """The first page, of all experiments that have lines; theirs, unless just made."""
+    found, made = {}, dict(made)
     for name in EXPERIMENTS:
         notebook = Notebook(results / f"{name}.jsonl")
         if notebook.path.exists():
             found[name] = lines_of(name, size, notebook)
-    made = {name: reports.write(name, own, size, pages) for name, own in found.items()}
+    for name in found.keys() - made.keys():
+        made[name] = reports.write(name, found[name], size, pages)
     return reports.write_index(made, found, pages)
 
 

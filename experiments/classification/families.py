@@ -125,8 +125,7 @@ def _neighbours(settings, n_components, seed):
 
 def _boosting(settings, n_components, seed):
     rounds = _ROUNDS if settings["epochs"] == "auto" else settings["epochs"]
-    rate = settings["learning_rate"]
-    return Boosting(learning_rate=rate, max_iter=rounds, random_state=seed)
+    return Boosting(max_iter=rounds, random_state=seed)
 
 
 class Boosting(HistGradientBoostingClassifier):
@@ -182,12 +181,7 @@ FAMILIES = {
             {"neighbours": one_of(1, 3, 5, 9)},
             ours=False,
         ),
-        Family(
-            "gradient boosting",
-            _boosting,
-            {"learning_rate": one_of(0.1, 0.2)},
-            ours=False,
-        ),
+        Family("gradient boosting", _boosting, ours=False),
     )
 }
 SVM_FAMILIES = "SVM-RFF", "LinearSVC, landmarks"

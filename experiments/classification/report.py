@@ -50,8 +50,8 @@ _DEVIATIONS = """\
 - CIFAR-10 has 20,000 of its 50,000 training images. Gisette needs files that are not on
   OpenML in a usable form; where they are missing, its row is empty, and the task it was
   made from (4 against 9) stands under its own name.
-- LinearSVC is given at most 100,000 rows. Gradient boosting sees 64 principal
-  components of rows with more than 256 columns.
+- LinearSVC is given at most 100,000 rows. Gradient boosting has scikit-learn's
+  settings, and sees 64 principal components of rows with more than 256 columns.
 """
 
 

@@ -85,7 +85,7 @@ SIZES = {
         "sets": list(SETS),
         "models": list(MODELS),
         "partitions": 20,
-        "block": 5,
+        "block": 20,
         "search": _FULL_SEARCH,
     },
     "quick": {
