@@ -164,22 +164,21 @@ def _figure(chosen):
         own = pick(chosen[panel], metric=metric)
         for name in _CURVES:
             _draw(ax, pick(own, case=name), looks[name], name)
-        if metric == AGAINST_TRUTH:
-            exact = mean(values(own, case=EXACT_ITSELF))
-            ax.axhline(exact, color=INK, linewidth=0.8, linestyle=":")
-            ax.annotate(
-                "exact KDE",
-                (16, exact),
-                (0, -9),
-                textcoords="offset points",
-                fontsize=7,
-            )
+        _draw_exact(ax, values(own, case=EXACT_ITSELF))
         ax.set_xscale("log", base=2)
         label(ax, f"{panel}: {metric}", "D", "")
         ax.title.set_fontsize(8)
         logarithmic(ax, "y")
     looks.legend(figure, axes)
     return figure
+
+
+def _draw_exact(ax, errors):
+    """A line where exact KDE is, if it is compared with the truth itself."""
+    if len(errors):
+        ax.axhline(mean(errors), color=INK, linewidth=0.8, linestyle=":")
+        place = {"xytext": (0, -9), "textcoords": "offset points"}
+        ax.annotate("exact KDE", (16, mean(errors)), **place, fontsize=7)
 
 
 def _draw(ax, own, look, name):
