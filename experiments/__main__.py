@@ -67,14 +67,14 @@ def show(name, size, notebook, pages):
 
 def write_index(size, results, pages, made):
     """The first page, of all experiments that have lines; theirs, unless just made."""
-    found, made = {}, dict(made)
+    found, everything = {}, {}
     for name in EXPERIMENTS:
         notebook = Notebook(results / f"{name}.jsonl")
         if notebook.path.exists():
-            found[name] = lines_of(name, size, notebook)
-    for name in found.keys() - made.keys():
-        made[name] = reports.write(name, found[name], size, pages)
-    return reports.write_index(made, found, pages)
+            own = found[name] = lines_of(name, size, notebook)
+            report = made.get(name)
+            everything[name] = report or reports.write(name, own, size, pages)
+    return reports.write_index(everything, found, pages)
 
 
 def _exit_code(failures):
