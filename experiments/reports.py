@@ -201,5 +201,5 @@ def _surroundings(lines):
     minutes = sum(mark["value"] for mark in marks) / 60
     return (
         f"## Run\n\n{len(marks)} tasks, {minutes:.1f} minutes of work, {when}, "
-        f"{machine['cpu']}, {machine['cores']} cores; {known}.\n"
+        f"{machine['cpu']}; {known}.\n"
     )

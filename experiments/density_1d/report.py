@@ -88,8 +88,16 @@ def _reading(own):
         trained
         and trained > 2 * paper
         and f"Trained by gradient, the paper's map is {trained:.0f} times as far: its "
-        "trace is held and not its integral, so part of what training gains is mass.",
+        f"trace is held and not its integral, and part of what training gains is mass"
+        f"{_mass(own, PAPER_SGD)}.",
     )
+
+
+def _mass(own, name):
+    """In words, of the first seed, between the ends of the range."""
+    curves = [line["details"].get("curve") for line in pick(own, case=name)]
+    masses = [np.mean(curve) * (RANGE[1] - RANGE[0]) for curve in curves if curve]
+    return f" (seed 0: {masses[0]:.2f} in place of 1)" if masses else ""
 
 
 def _table(own):

@@ -138,5 +138,5 @@ def _figure(images):
         ax.set_xticks([0, 0.5, 1])
         ax.set_yticks([0, 0.5, 1])
         ax.grid(visible=False)
-    figure.colorbar(shown, ax=axes, shrink=0.6, label="density")
+    figure.colorbar(shown, ax=axes, shrink=0.6, extend="max", label="density")
     return figure
