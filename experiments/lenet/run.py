@@ -1,12 +1,10 @@
 """Train LeNet end to end with three last layers, by one recipe.
 
 Learning rate and last layer are chosen on training images that are held out. The
-search of a set and a model is a task of its own, which keeps the scores; the tasks of
-the seeds search again for themselves, once per process, and so depend on nothing but
-their settings.
+search of a set and a model is a task of its own, which keeps the scores; what it chose
+is among the settings of the trainings that follow.
 """
 
-import json
 from functools import cache
 
 import numpy as np
@@ -39,25 +37,38 @@ _HELD_OUT, _LANDMARKS, _SEARCH_SEED = 11, 12, 13
 
 
 def tasks(size):
-    """First the searches, then the seeds one after the other."""
-    return [*_searches(size), *_trainings(size)]
+    """The searches, one for every set and model."""
+    return [
+        Task(
+            f"search, {name}, {model}",
+            search,
+            config.search_settings(size, name, model),
+        )
+        for name in config.SETS
+        for model in config.MODELS
+    ]
 
 
-def _searches(size):
-    for name in config.SETS:
-        for model in config.MODELS:
-            settings = config.search_settings(size, name, model)
-            yield Task(f"search, {name}, {model}", search, settings)
-
-
-def _trainings(size):
-    form = config.SIZES[size]
-    for seed in range(form["seeds"]):
-        for name in config.SETS:
-            for model in config.MODELS:
-                settings = config.search_settings(size, name, model)
-                settings |= {"final": form["final"][name], "seed": seed}
-                yield Task(f"seed {seed}, {name}, {model}", final, settings)
+def then(size, lines):
+    """The trainings, one seed after the other, with what the searches chose."""
+    form, found = config.SIZES[size], chosen(lines)
+    return [
+        Task(
+            f"seed {seed}, {name}, {model}",
+            final,
+            {
+                "name": name,
+                "model": model,
+                "choice": found[name, model],
+                "final": form["final"][name],
+                "seed": seed,
+            },
+        )
+        for seed in range(form["seeds"])
+        for name in config.SETS
+        for model in config.MODELS
+        if (name, model) in found
+    ]
 
 
 # ---- search --------------------------------------------------------------------------
@@ -75,52 +86,44 @@ def search(name, model, candidates, short):
     short : dict
         ``n_train``, ``n_held`` images and ``epochs`` of the search.
     """
-    for candidate, scores in searched(name, model, candidates, short):
+    rows, _ = training_rows(name)
+    known, held = held_out(rows, short["n_train"], short["n_held"], _SEARCH_SEED)
+    for candidate in candidates:
+        network, _ = fit(model, candidate, known, short["epochs"], _SEARCH_SEED)
+        scores = score(network, held)
         about = {"set": name, "model": model, "choice": candidate}
         about |= {"accuracy": scores[ACCURACY]}
         yield Result(f"{name}: {model}", SEARCHED, scores[LOG_LOSS], details=about)
 
 
-def chosen(name, model, candidates, short):
-    """The candidate of the least log-loss on images held out."""
-    scored = searched(name, model, candidates, short)
-    return min(scored, key=lambda each: each[1][LOG_LOSS])[0]
-
-
-def searched(name, model, candidates, short):
-    """Candidates with their scores; what this process knows is not done again."""
-    return _searched(json.dumps([name, model, candidates, short]))
-
-
-@cache
-def _searched(text):
-    name, model, candidates, short = json.loads(text)
-    rows, _ = training_rows(name)
-    known, held = held_out(rows, short["n_train"], short["n_held"], _SEARCH_SEED)
-    scored = []
-    for candidate in candidates:
-        network, _ = fit(model, candidate, known, short["epochs"], _SEARCH_SEED)
-        scored.append((candidate, score(network, held)))
-    return scored
+def chosen(lines):
+    """The candidates of the least log-loss on images held out, by set and model."""
+    best = {}
+    for line in lines:
+        if line["metric"] == SEARCHED:
+            cell = line["details"]["set"], line["details"]["model"]
+            if cell not in best or line["value"] < best[cell]["value"]:
+                best[cell] = line
+    return {cell: line["details"]["choice"] for cell, line in best.items()}
 
 
 # ---- the final trainings -------------------------------------------------------------
 
 
-def final(name, model, candidates, short, final, seed):
+def final(name, model, choice, final, seed):
     """Train with what the search chose, and look at the test images once.
 
     Parameters
     ----------
-    name, model, candidates, short :
-        As for :func:`search`.
+    name, model : str
+    choice : dict
+        A candidate.
     final : dict
         ``n_train``, ``n_held`` and ``n_test`` images and ``epochs``. The images held
         out show how training went and decide nothing.
     seed : int
         Of the first weights, the features, the images held out and their order.
     """
-    choice = chosen(name, model, candidates, short)
     rows, scaling = training_rows(name)
     known, held = held_out(rows, final["n_train"], final["n_held"], seed)
     network, curve = fit(model, choice, known, final["epochs"], seed, watched=held)

@@ -13,7 +13,7 @@ from benchmarks.figures.style import Album
 from experiments import __main__ as command
 from experiments import data, reports
 from experiments.lenet import config, report, run
-from experiments.registry import FULL, QUICK, TINY
+from experiments.registry import FULL, TINY
 
 N_TRAIN, N_TEST = 400, 200
 SHORT = {"n_train": 60, "n_held": 40, "epochs": 1}
@@ -52,7 +52,6 @@ def known(arrays, monkeypatch):
 
 def forget():
     run._arrays.cache_clear()
-    run._searched.cache_clear()
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +169,8 @@ def test_the_search_never_sees_test_images(known, model):
 def test_test_images_change_the_score_and_nothing_else(known, model):
     def outcome():
         forget()
-        return list(run.final(**settings(model, "cifar10"), final=FINAL, seed=3))
+        choice = config.CANDIDATES[model][0]
+        return list(run.final("cifar10", model, choice, final=FINAL, seed=3))
 
     before = outcome()
     poisoned = known["cifar10"]
@@ -208,11 +208,24 @@ def test_rows_held_out_are_others(known):
         assert_array_equal(held.inputs[0][:, 0], held.target)
 
 
-def test_the_least_loss_is_chosen(monkeypatch):
+def found(losses):
+    """Lines of a search that gave candidates these losses."""
+    return [
+        {
+            "metric": run.SEARCHED,
+            "value": loss,
+            "details": {"set": "mnist", "model": config.LENET, "choice": name},
+        }
+        for name, loss in losses.items()
+    ]
+
+
+def test_the_least_loss_is_chosen():
     losses = {"a": 0.9, "b": 0.5, "c": 0.7}
-    scored = [(name, {run.LOG_LOSS: loss}) for name, loss in losses.items()]
-    monkeypatch.setattr(run, "searched", lambda *settings: scored)
-    assert run.chosen("mnist", "LeNet", [], {}) == "b"
+    assert run.chosen(found(losses)) == {("mnist", config.LENET): "b"}
+    tasks = run.then(FULL, found(losses))
+    assert {task.settings["choice"] for task in tasks} == {"b"}
+    assert len(tasks) == config.SIZES[FULL]["seeds"]  # others have no search yet
 
 
 # ---- networks and tasks --------------------------------------------------------------
@@ -238,18 +251,16 @@ def test_the_order_of_memory_makes_no_difference(known, model):
     assert_allclose(gradients[0], gradients[1], rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("size", [FULL, QUICK, TINY])
-def test_seeds_come_one_after_the_other(size):
-    tasks = run.tasks(size)
-    assert len({task.name for task in tasks}) == len(tasks)
-    seeds = [task.settings.get("seed", -1) for task in tasks]  # searches come first
+def test_seeds_come_one_after_the_other():
+    seeds = [task.settings["seed"] for task in run.then(FULL, found({"a": 1.0}))]
     assert seeds == sorted(seeds)
 
 
 def test_more_seeds_leave_the_tasks_of_the_first_as_they_are(monkeypatch):
-    before = [task.key for task in run.tasks(FULL)]
+    lines = found({"a": 1.0})
+    before = [task.key for task in run.then(FULL, lines)]
     more = config.SIZES[FULL] | {"seeds": config.SIZES[FULL]["seeds"] + 1}
     monkeypatch.setitem(config.SIZES, FULL, more)
-    after = [task.key for task in run.tasks(FULL)]
+    after = [task.key for task in run.then(FULL, lines)]
     assert after[: len(before)] == before
     assert len(after) > len(before)
