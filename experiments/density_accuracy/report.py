@@ -177,7 +177,7 @@ def _draw_exact(ax, errors):
     """A line where exact KDE is, if it is compared with the truth itself."""
     if len(errors):
         ax.axhline(mean(errors), color=INK, linewidth=0.8, linestyle=":")
-        place = {"xytext": (0, -9), "textcoords": "offset points"}
+        place = {"xytext": (0, 3), "textcoords": "offset points"}
         ax.annotate("exact KDE", (16, mean(errors)), **place, fontsize=7)
 
 

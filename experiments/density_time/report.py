@@ -142,7 +142,8 @@ def _figure(drawn):
                 times = [_seconds(own, name, size) for size in sizes]
                 ax.plot(sizes, times, label=name, **looks[name].line())
         label(ax, panel, "training rows", f"seconds of {_queries(own):,} densities")
-        logarithmic(ax, "x", "y")
+        ax.set_xscale("log")
+        logarithmic(ax, "y")
     looks.legend(figure, axes)
     return figure
 

@@ -142,7 +142,7 @@ def _figure(shown):
                 exact[which], logs[which], ".", color=_COLOURS[kind], markersize=2
             )
         _diagonal(ax, exact[places[where]])
-        label(ax, f"{_SHORT[name]}: {where}", "exact KDE", "estimate")
+        label(ax, f"{_SHORT[name]}: {where}", "log-density, exact KDE", "log-density")
         ax.locator_params(nbins=5)
     legend_below(figure, list(handles.values()), list(handles))
     return figure
