@@ -10,8 +10,6 @@ from scipy.optimize import minimize
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 _MOST_STEPS = 300
-# Of the objective, relative: accuracies do not change below it.
-_TOLERANCE = 1e-4
 
 
 class SquaredHingeSVM(ClassifierMixin, BaseEstimator):
@@ -26,10 +24,14 @@ class SquaredHingeSVM(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     C : float, default=1.0
+    tol : float, default=1e-4
+        Relative change of the objective that ends the search; accuracies hardly change
+        below it.
     """
 
-    def __init__(self, C=1.0):
+    def __init__(self, C=1.0, tol=1e-4):
         self.C = C
+        self.tol = tol
 
     def fit(self, X, y):
         """Fit to rows (n, D) and labels (n,)."""
@@ -45,7 +47,7 @@ class SquaredHingeSVM(ClassifierMixin, BaseEstimator):
             (basis, rows, signs, self.C),
             jac=True,
             method="L-BFGS-B",
-            options={"maxiter": _MOST_STEPS, "ftol": _TOLERANCE},
+            options={"maxiter": _MOST_STEPS, "ftol": self.tol},
         )
         self.weights_ = basis @ found.x.reshape(rows.shape[1], n_problems)
         return self

@@ -34,12 +34,12 @@ def split():
 def test_the_svm_is_that_of_scikit_learn(split, penalty, n_classes):
     kept = split.train_target < n_classes
     rows, labels = split.train_rows[kept].astype(np.float64), split.train_target[kept]
-    ours = SquaredHingeSVM(penalty).fit(rows, labels)
+    ours = SquaredHingeSVM(penalty, tol=1e-9).fit(rows, labels)
     theirs = LinearSVC(C=penalty, dual=False, tol=1e-8).fit(rows, labels)
     values = theirs.decision_function(rows)
     scale = np.abs(values).max()
     found = ours.decision_function(rows)
-    assert_allclose(found / scale, values / scale, atol=0.02)
+    assert_allclose(found / scale, values / scale, atol=5e-3)
     assert (ours.predict(rows) == theirs.predict(rows)).mean() > 0.995
 
 
