@@ -12,11 +12,11 @@ SETS = {
     "usps": "USPS, official split",
     "usps_random": "USPS, random split",
     "forest_100": "Forest (first 100 rows)",
-    "covtype": "Cover types, all rows",
     "gisette": "Gisette",
     "mnist_4_9": "MNIST, 4 against 9",
     "mnist": "MNIST",
     "cifar10": "CIFAR-10, 20,000 images",
+    "covtype": "Cover types, all rows",
 }
 # The paper's own accuracies: SVM-RFF, DMKDC, DMKDC-SGD. Forest is its 100 rows.
 PAPER = {
