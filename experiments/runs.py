@@ -90,9 +90,17 @@ class Notebook:
         return {line["key"] for line in lines if line["metric"] == SECONDS}
 
     def add(self, lines):
-        """Append the lines of a task that ended, whole or not at all."""
+        """Append the lines of a task that ended, whole or not at all.
+
+        That data are still missing need not be said again.
+        """
+        if _absence(lines[-1]) in map(_absence, self._absences()):
+            return
         self._mend()
         append_lines(self.path, lines)
+
+    def _absences(self):
+        return [line for line in self._whole_lines() if line["metric"] == ABSENT]
 
     def _whole_lines(self):
         """Lines of tasks that have their mark, and of those without data.
@@ -116,6 +124,10 @@ class Notebook:
             rewritten.unlink(missing_ok=True)
             append_lines(rewritten, kept)
             os.replace(rewritten, self.path)
+
+
+def _absence(line):
+    return line["key"], line["details"].get("why")
 
 
 def _without_past(lines):

@@ -334,7 +334,7 @@ def test_ranks_share_ties():
 
 def test_verdicts_of_figures():
     near = np.array([0.9, 1.1, 1.0, 1.05])
-    assert report._verdict(near, 1.0) == "reproduced"
+    assert report._verdict(near, 1.0) == "not distinguishable"
     assert report._verdict(near, 0.5) == "higher here"
     assert report._verdict(near, 1.5) == "lower here"
     assert report._verdict(near[:1], 1.5) == "–"

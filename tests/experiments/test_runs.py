@@ -100,6 +100,9 @@ def test_missing_data_leave_a_line_until_they_are_there(notebook, monkeypatch):
     (absent,) = [line for line in notebook.lines(tasks) if line["metric"] == ABSENT]
     assert absent["details"] == {"why": "moon: nobody brought any"}
     assert tasks[0].key not in notebook.ended()
+    before = notebook.path.read_text()
+    run("numbers", tasks, notebook, jobs=1)  # tries again, says nothing new
+    assert notebook.path.read_text() == before
     notebook.add(perform(task("moon")))  # same name and settings, now with data
     assert [line["metric"] for line in notebook.lines(tasks[:1])][-1] == SECONDS
     assert results(notebook.lines(tasks)) == [1, 4, 1, 4]
