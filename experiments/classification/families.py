@@ -26,6 +26,7 @@ from rhokit import (
 _MOST_TREE_COLUMNS = 256
 _COMPONENTS = 64
 _ROUNDS = 100
+BOOSTING = "gradient boosting"
 
 
 @dataclass(frozen=True)
@@ -181,7 +182,7 @@ FAMILIES = {
             {"neighbours": one_of(1, 3, 5, 9)},
             ours=False,
         ),
-        Family("gradient boosting", _boosting, ours=False),
+        Family(BOOSTING, _boosting, ours=False),
     )
 }
 SVM_FAMILIES = "SVM-RFF", "LinearSVC, landmarks"

@@ -16,7 +16,7 @@ from experiments.classification.config import (
     SPLIT_SEED,
     Size,
 )
-from experiments.classification.families import FAMILIES, SVM_FAMILIES
+from experiments.classification.families import BOOSTING, FAMILIES, SVM_FAMILIES
 from experiments.classification.search import search
 from experiments.data import load_split, unit_box
 from experiments.runs import Task
@@ -61,7 +61,7 @@ def then(size, lines):
                 "seed": seed,
                 "n_components": own.n_components,
                 "most_rows": own.most_rows,
-                "epochs": _epochs(dataset, own),
+                "epochs": _epochs(dataset, name, own),
             },
         )
         for seed in range(own.seeds)
@@ -79,8 +79,10 @@ def _seeds(dataset, family, size):
     return min(size.seeds, fewest, FEWER_SEEDS.get(family, size.seeds))
 
 
-def _epochs(dataset, size):
-    return EPOCHS.get(dataset, "auto") if size.epochs == "auto" else size.epochs
+def _epochs(dataset, family, size):
+    if size.epochs != "auto" or family == BOOSTING:
+        return size.epochs
+    return EPOCHS.get(dataset, "auto")
 
 
 def _as_dict(size):

@@ -16,7 +16,7 @@ from experiments.classification.families import FAMILIES, draw
 from experiments.classification.linear_svm import SquaredHingeSVM
 from experiments.classification.search import search, with_gamma
 from experiments.data import Split
-from experiments.registry import TINY
+from experiments.registry import FULL, TINY
 from experiments.runs import perform
 
 SMALL = Size((), seeds=1, configurations=9, tuning_rows=150, n_components=32, epochs=1)
@@ -102,6 +102,13 @@ def test_settings_that_were_found_go_into_the_fits():
     assert "letters: DMKDC-SGD, seed 0" not in fits  # not searched yet
     assert "letters: DMKDC, default, seed 0" in fits
     assert len(searches) == 2 * sum(bool(f.space) for f in FAMILIES.values())
+
+
+def test_epochs_of_large_sets_are_no_rounds_of_boosting():
+    fits = {task.name: task.settings for task in runs.then(FULL, [])}
+    assert fits["mnist: DMKDC-SGD, default, seed 0"]["epochs"] == 6
+    assert fits["letters: DMKDC-SGD, default, seed 0"]["epochs"] == "auto"
+    assert fits["mnist: gradient boosting, seed 0"]["epochs"] == "auto"
 
 
 @pytest.mark.skipif(missing("letters") is not None, reason=str(missing("letters")))
