@@ -166,7 +166,8 @@ def _picture(found, album):
         for value in printed:
             ax.axhline(1 - value, color="#888888", linewidth=0.7, linestyle=":")
         ax.set_xticks([])
-        ax.set_ylim(bottom=0)
+        ax.set_xlim(-0.5, len(FAMILIES) - 0.5)
+        ax.set_ylim(0, 1.04 * ax.get_ylim()[1])
         label(ax, SETS[dataset], "", "share of mistakes")
     looks.legend(figure, axes)
     words = "Share of mistakes of every model; dotted: the paper's three models"
