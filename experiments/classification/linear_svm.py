@@ -1,8 +1,8 @@
 """LinearSVC's own problem, solved for all classes at once.
 
 liblinear takes one class after the other. Products of matrices over all classes, in
-coordinates in which the problem is nearly round, reach the same optimum many times
-sooner, which is what lets the baseline be tuned as thoroughly as our own models.
+coordinates in which the problem is nearly round, reach the same optimum sooner (two
+to five times on 2,400 rows of Letters), which is what lets the baseline be tuned as thoroughly as our own models.
 """
 
 import numpy as np
