@@ -2,7 +2,8 @@
 
 liblinear takes one class after the other. Products of matrices over all classes, in
 coordinates in which the problem is nearly round, reach the same optimum sooner (two
-to five times on 2,400 rows of Letters), which is what lets the baseline be tuned as thoroughly as our own models.
+to five times on 2,400 rows of Letters), which is what lets the baseline be tuned as
+thoroughly as our own models.
 """
 
 import numpy as np
