@@ -74,6 +74,13 @@ def test_a_constant_column_has_a_view():
     assert histogram(np.full(10, 3.0), low, high).counts.sum() == 10
 
 
+@pytest.mark.parametrize("value", [-2.2374709006412186, 1e9, 3.0])
+def test_values_that_rounding_tells_apart_have_bars(value):
+    values = np.array([value, np.nextafter(value, np.inf)])
+    assert histogram(values, *view(values)).counts.sum() == 2
+    assert histogram_of_logs(values).counts.sum() == 2
+
+
 def test_log_densities_that_are_minus_infinity_are_left_out():
     found = histogram_of_logs(np.array([-math.inf, -3.0, -2.0]))
     assert found.counts.sum() == 2

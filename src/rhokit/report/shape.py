@@ -29,6 +29,7 @@ _MOST_BARS = 12
 # What lies in the view of a chart; a few far values would squeeze all others.
 _VIEW = (0.005, 0.995)
 _VIEW_MARGIN = 0.15
+_ROUNDING = 1e-12  # relative: what is closer is one number
 # Shares of the density inside the shades of a map.
 SHARES = (0.95, 0.8, 0.5, 0.2)
 # A larger matrix takes too long to decompose for a page.
@@ -158,8 +159,13 @@ def _nameless(model: Any) -> Any:
 def view(values: np.ndarray) -> tuple[float, float]:
     """Ends between which nearly all values lie, and some room."""
     low, high = np.quantile(values, _VIEW)
-    room = _VIEW_MARGIN * (high - low) or max(abs(high), 1.0) * _VIEW_MARGIN
+    room = _VIEW_MARGIN * (_apart(low, high) or max(abs(high), 1.0))
     return float(low - room), float(high + room)
+
+
+def _apart(low: float, high: float) -> float:
+    """How far two numbers are apart; zero where rounding alone tells them apart."""
+    return high - low if high - low > _ROUNDING * max(abs(low), abs(high)) else 0.0
 
 
 def histogram(values: np.ndarray, low: float, high: float) -> Histogram:
@@ -176,7 +182,7 @@ def histogram_of_logs(logs: np.ndarray) -> Histogram | None:
     if not len(seen):
         return None
     low, high = max(view(seen)[0], float(seen.min())), float(seen.max())
-    room = 0.0 if low < high else 0.5
+    room = 0.0 if _apart(low, high) else 0.5
     return histogram(seen, low - room, high + room)
 
 
