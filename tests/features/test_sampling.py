@@ -85,6 +85,17 @@ def test_a_block_is_orthogonal(sampling, d):
     assert np.abs(between).max() > 0.1  # blocks are independent of each other
 
 
+@pytest.mark.parametrize(("d", "count"), [(9, 4), (9, 9), (9, 13), (1, 3)])
+def test_orthogonal_ones_are_the_first_of_whole_rotations(d, count):
+    rng = np.random.default_rng(5)
+    rotations = []
+    for _ in range(-(-count // d)):
+        q, r = np.linalg.qr(rng.normal(size=(d, d)))
+        rotations.append(q * np.sign(np.diag(r)))
+    expected = np.hstack(rotations)[:, :count] * chi(d).rvs(count, random_state=rng)
+    assert_allclose(draw("orthogonal", d, count, 5)[0], expected, atol=1e-12)
+
+
 def test_independent_ones_are_not_orthogonal():
     frequencies, _ = draw("iid", 7, 7, 5)
     assert np.abs(off_diagonal(frequencies.T @ frequencies)).max() > 0.1

@@ -46,14 +46,15 @@ def draw_signs(
 
 
 def _orthogonal(d: int, count: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    blocks = [_random_rotation(d, rng) for _ in range(-(-count // d))]
-    directions = np.concatenate(blocks, axis=1)[:, :count]
+    widths = [min(d, count - start) for start in range(0, count, d)]
+    directions = np.concatenate([_random_frame(d, k, rng) for k in widths], axis=1)
     return directions * chi(d).rvs(count, random_state=rng)
 
 
-def _random_rotation(d: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Orthogonal matrix, uniform over the group."""
-    q, r = np.linalg.qr(rng.normal(size=(d, d)))
+def _random_frame(d: int, k: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """The first k columns (d, k) of an orthogonal matrix, uniform over the group."""
+    # All of its normal numbers are drawn, so that a seed means the same for any k.
+    q, r = np.linalg.qr(rng.normal(size=(d, d))[:, :k])
     return q * np.sign(np.diag(r))  # QR alone favours some signs
 
 
