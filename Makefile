@@ -43,7 +43,7 @@ test-slow: $(VENV)/.test  ## The tests marked slow (minutes)
 	$(BIN)/python -m pytest -q -m slow
 
 test-rivals: $(RIVALS)/.ready  ## The tests of the models that rhokit is compared with
-	$(RIVALS)/bin/python -m pytest -q tests/benchmarks/test_densities.py \
+	$(RIVALS)/bin/python -m pytest -q -m '' tests/benchmarks/test_densities.py \
 	  tests/benchmarks/test_anomalies.py
 
 fuzz: $(VENV)/.test  ## 100,000 damaged and hostile model files (COUNT=N for others)

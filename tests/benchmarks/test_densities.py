@@ -138,6 +138,7 @@ def test_who_wins_is_both_faster_and_more_accurate():
     assert density.winners(lines, 100_000) == []
 
 
+@pytest.mark.slow  # but where the rivals are: `make test-rivals`
 def test_a_contest_from_rows_to_table():
     limits = Limits(rounds=1, budget=0.05, patience=60.0)
     found = list(density.results(setting(2), limits, checked=30))

@@ -58,7 +58,6 @@ rhokit.fit_files(
 )
 say("done")
 """
-KILLS = 20
 
 
 def write_folder(folder, seed=0, n_rows=N_ROWS):
@@ -112,7 +111,8 @@ def assert_same_bits(actual, expected):
     assert_array_equal(actual.state_.weight, expected.state_.weight)
 
 
-def test_killed_twenty_times(folder, tmp_path):
+@pytest.mark.parametrize("kills", [8, pytest.param(20, marks=pytest.mark.slow)])
+def test_killed_many_times(folder, tmp_path, kills):
     """SIGKILL at random moments: while it starts, plans, learns, writes."""
     rng = np.random.default_rng(0)
     path, fresh = tmp_path / "fit.rhokit", tmp_path / "fresh.rhokit"
@@ -124,7 +124,7 @@ def test_killed_twenty_times(folder, tmp_path):
         return [sys.executable, "-c", PROGRAM, *arguments]
 
     seen = [0]
-    for number in range(KILLS):
+    for number in range(kills):
         with subprocess.Popen(
             command(path, 0.03), stdout=subprocess.PIPE, env=alone, text=True
         ) as process:
@@ -135,7 +135,7 @@ def test_killed_twenty_times(folder, tmp_path):
             seen.append(unpack_model(path.read_bytes())[1]["seen"])
     # The kills did hit the fit in its middle, and none of them took anything back.
     assert seen == sorted(seen)
-    assert len(set(seen)) > KILLS // 3
+    assert len(set(seen)) > kills // 3
     assert 0 < seen[-1] < N_ROWS
     for each in (path, fresh):
         subprocess.run(command(each, 0), env=alone, check=True, capture_output=True)
