@@ -19,7 +19,6 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.datasets import fetch_openml
 
 CACHE_VARIABLE = "RHOKIT_CACHE"
 # What a download, a parser or a full disk may raise; OpenML's own are ValueErrors.
@@ -101,9 +100,11 @@ def _bytes_of(values):
 
 def _download(recipe, cached):
     """Fetch, check and keep; whatever goes wrong, only a whole file stays."""
+    from sklearn import datasets  # seconds of every process that needs no download
+
     cached.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=cached.parent) as folder:
-        table = fetch_openml(data_id=recipe.data_id, data_home=folder)
+        table = datasets.fetch_openml(data_id=recipe.data_id, data_home=folder)
         arrays = recipe.read(table.data, table.target)
         whole = Path(folder) / cached.name
         np.savez_compressed(whole, **arrays)

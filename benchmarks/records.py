@@ -112,7 +112,10 @@ def as_line(result: Result) -> dict:
 
 def append_lines(path: Path, lines: Iterable[dict]) -> None:
     """Add lines to a file in one go."""
-    texts = [json.dumps(line, ensure_ascii=False, allow_nan=False) for line in lines]
+    texts = [
+        json.dumps(line, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        for line in lines
+    ]
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
         file.write("".join(text + "\n" for text in texts))

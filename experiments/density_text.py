@@ -63,6 +63,11 @@ def maybe(value, template="{:.3g}"):
     return NOTHING if value is None else template.format(value)
 
 
+def times(factor):
+    """Such as "2.4 times" or "1,200 times"."""
+    return f"{factor:,.0f} times" if factor >= 10 else f"{factor:.2g} times"
+
+
 def sentences(*texts):
     """Those that are there, as one paragraph."""
     there = [text for text in texts if text]

@@ -58,10 +58,14 @@ def measured(lines):
     return [line for line in lines if line["metric"] not in (SECONDS, ABSENT)]
 
 
+def absent(lines):
+    """The lines of tasks that have no data."""
+    return [line for line in lines if line["metric"] == ABSENT]
+
+
 def absences(lines):
     """Why tasks have no data, each reason once."""
-    whys = (line["details"]["why"] for line in lines if line["metric"] == ABSENT)
-    return list(dict.fromkeys(whys))
+    return list(dict.fromkeys(line["details"]["why"] for line in absent(lines)))
 
 
 def over_seeds(lines, key: Callable[[dict], tuple]) -> dict[tuple, np.ndarray]:
@@ -194,12 +198,12 @@ def _surroundings(lines):
     marks = [line for line in lines if line["metric"] == SECONDS]
     if not marks:
         return ""
-    machine, versions = marks[-1]["machine"], marks[-1]["versions"]
-    known = ", ".join(f"{name} {v}" for name, v in versions.items() if v)
+    known = ", ".join(f"{k} {v}" for k, v in marks[-1]["versions"].items() if v)
+    machines = " and ".join(sorted({mark["machine"]["cpu"] for mark in marks}))
     days = sorted({line["date"][:10] for line in marks})
     when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     minutes = sum(mark["value"] for mark in marks) / 60
     return (
-        f"## Run\n\n{len(marks)} tasks, {minutes:.1f} minutes of work, {when}, "
-        f"{machine['cpu']}; {known}.\n"
+        f"## Run\n\n{len(marks)} tasks, {minutes:.1f} minutes of work, {when}, on "
+        f"{machines}; {known}.\n"
     )

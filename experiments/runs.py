@@ -2,8 +2,9 @@
 
 An experiment is a list of tasks. The lines of a task are appended when it ends, the
 last of them a mark with its seconds, so a task that was cut off is done again and one
-that ended is not. A task whose settings have changed is another task. Where data cannot
-be had, a line says why, and the next run tries again.
+that ended is not. What all lines of a task share, such as settings and versions, stands
+on the mark. A task whose settings have changed is another task. Where data cannot be
+had, a line says why, and the next run tries again.
 """
 
 import hashlib
@@ -25,6 +26,7 @@ from rhokit.progress import ProgressBar
 
 SECONDS = "seconds of the task"
 ABSENT = "not to be had"
+_OWN = "case", "metric", "value", "seed", "details"  # of each line, beside its key
 _THREADS = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -76,12 +78,15 @@ class Notebook:
     def lines(self, tasks):
         """Lines of those of the tasks that ended, in the order of the tasks.
 
-        Where one has no data, the line that says so.
+        Each has what its mark says, too. Where a task has no data, the line that says
+        so.
         """
         by_key = {task.key: [] for task in tasks}
         for line in self._whole_lines():
             if line["key"] in by_key:
                 by_key[line["key"]].append(line)
+        for key, lines in by_key.items():
+            by_key[key] = [lines[-1] | line for line in lines]
         return [line for lines in by_key.values() for line in _without_past(lines)]
 
     def ended(self):
@@ -162,7 +167,7 @@ def run(experiment, tasks, notebook, jobs):
                 failures[task.name] = f"{type(outcome).__name__}: {outcome}"
                 say(f"  {task.name}: {failures[task.name]}")
                 continue
-            notebook.add([common | line for line in outcome])
+            notebook.add([*outcome[:-1], common | outcome[-1]])
             bar.update(number / len(left), f"{number} of {len(left)} tasks")
             say(f"  {number:4d} of {len(left)}  {task.name}, {_outcome(outcome[-1])}")
     return failures
@@ -223,8 +228,13 @@ def perform(task):
         results, mark = [], Result(task.name, ABSENT, 0, details={"why": str(reason)})
     else:
         mark = Result(task.name, SECONDS, time.perf_counter() - start)
-    about = {"task": task.name, "key": task.key, "settings": task.settings}
-    return [about | as_line(result) for result in (*results, mark)]
+    about = {"key": task.key, "task": task.name, "settings": task.settings}
+    return [*(_own_line(task, each) for each in results), about | as_line(mark)]
+
+
+def _own_line(task, result):
+    line = as_line(result)
+    return {"key": task.key} | {name: line[name] for name in _OWN}
 
 
 def _outcome(mark):

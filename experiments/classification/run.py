@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -121,6 +122,7 @@ def judge(dataset, family, settings, seed, n_components, most_rows, epochs):
         "rows": len(split.train_rows),
         "fit_seconds": fitted - start,
         "predict_seconds": done - fitted,
+        "map": _map_of(model),
     }
     right = float((found == split.test_target).mean())
     yield Result(f"{dataset}: {family}", ACCURACY, right, seed=seed, details=details)
@@ -132,14 +134,26 @@ def judge(dataset, family, settings, seed, n_components, most_rows, epochs):
         )
 
 
+def _map_of(model):
+    """Name of the feature map that a model of rhokit has; None of others."""
+    feature_map = getattr(getattr(model, "estimator_", model), "feature_map_", None)
+    return None if feature_map is None else type(feature_map).__name__
+
+
 def _knows(model, labels):
     """Whether a model has seen all of the labels, so that it has a log-loss."""
     return bool(np.isin(labels, model.classes_).all())
 
 
+@lru_cache(maxsize=1)
+def scaled_split(dataset):
+    """The split of a set in the unit box, kept for the next task of a process."""
+    return unit_box(load_split(dataset, SPLIT_SEED))
+
+
 def prepared(dataset, family, most_rows):
     """The split of a set in the unit box, no larger than asked for."""
-    split = unit_box(load_split(dataset, SPLIT_SEED))
+    split = scaled_split(dataset)
     if most_rows is not None:
         split = replace(
             split.fewer(most_rows),

@@ -30,6 +30,7 @@ from experiments.density_text import (
     pick,
     ratio,
     sentences,
+    times,
     values,
 )
 from experiments.reports import Report, measured
@@ -103,7 +104,7 @@ def _sentence(panel, size, paper, pairs, landmarks, grid):
         return ""
     text = (
         f"{panel}, D = {size:,}: the error of the paper's map is {paper:.2g}, "
-        f"{first:.2g} times that of better drawn pairs and {second:.2g} times that of "
+        f"{times(first)} that of better drawn pairs and {times(second)} that of "
         "landmarks"
     )
     return text + (f"; the grid's is {grid:.1g}." if grid is not None else ".")

@@ -11,6 +11,7 @@ from experiments.density_text import (
     pick,
     ratio,
     sentences,
+    times,
     values,
 )
 from experiments.density_time.approximations import approximations
@@ -66,13 +67,13 @@ def _reading(own):
     most = max(known(own, "rows"))
     crossed = {name: _crossing(own, PAPER, name) for name in (NUMPY, FUSED)}
     best = AUTO if pick(own, case=AUTO) else LANDMARKS
-    times = {name: _seconds(own, name, most) for name in (NUMPY, FUSED, PAPER, best)}
-    gains = [ratio(times[FUSED], times[name]) for name in (PAPER, best)]
+    exact = _seconds(own, FUSED, most)
+    gains = [ratio(exact, _seconds(own, name, most)) for name in (PAPER, best)]
     return sentences(
         *(_crossing_sentence(name, size) for name, size in crossed.items()),
         None not in gains
-        and f"At {most:,} rows the fastest exact sums take {gains[0]:.2g} times as "
-        f"long as the paper's map, and {gains[1]:.2g} times as long as {best}.",
+        and f"At {most:,} rows the fastest exact sums take {times(gains[0])} as long "
+        f"as the paper's map, and {times(gains[1])} as long as {best}.",
     )
 
 
@@ -139,8 +140,8 @@ def _figure(drawn):
         for name in MODELS:
             sizes = sorted(known(pick(own, case=name), "rows"))
             if sizes:
-                times = [_seconds(own, name, size) for size in sizes]
-                ax.plot(sizes, times, label=name, **looks[name].line())
+                taken = [_seconds(own, name, size) for size in sizes]
+                ax.plot(sizes, taken, label=name, **looks[name].line())
         label(ax, panel, "training rows", f"seconds of {_queries(own):,} densities")
         ax.set_xscale("log")
         logarithmic(ax, "y")

@@ -87,8 +87,8 @@ def _small(seeds, candidates, search, final):
 SIZES[QUICK] = _small(
     1,
     2,
-    {"n_train": 1_000, "n_held": 1_000, "epochs": 2},
-    {"n_train": 8_000, "n_held": 1_000, "epochs": 3, "n_test": 2_000},
+    {"n_train": 1_000, "n_held": 1_000, "epochs": 1},
+    {"n_train": 4_000, "n_held": 1_000, "epochs": 3, "n_test": 2_000},
 )
 SIZES[TINY] = _small(
     2,

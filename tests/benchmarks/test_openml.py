@@ -45,7 +45,7 @@ def serve(monkeypatch):
                 raise error
             return SimpleNamespace(data=data, target=target)
 
-        monkeypatch.setattr(openml, "fetch_openml", answer)
+        monkeypatch.setattr("sklearn.datasets.fetch_openml", answer)
         return calls
 
     return serving

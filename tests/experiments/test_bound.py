@@ -42,7 +42,7 @@ def test_the_largest_error_is_below_the_bound_and_above_the_rest(made):
     by_metric = {}
     for line in reports.measured(lines):
         if "D" in line["details"] and line["metric"] != config.REACHED:
-            place = (line["task"], line["details"]["D"])
+            place = (line["key"], line["details"]["D"])
             by_metric.setdefault(place, {})[line["case"], line["metric"]] = line[
                 "value"
             ]

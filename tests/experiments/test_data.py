@@ -146,7 +146,7 @@ def test_what_cannot_be_had_says_so(tmp_path, monkeypatch):
 
     monkeypatch.setenv(real_data.VARIABLE, str(tmp_path / "nowhere"))
     monkeypatch.setenv(openml.CACHE_VARIABLE, str(tmp_path / "cache"))
-    monkeypatch.setattr(openml, "fetch_openml", unreachable)
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", unreachable)
     for name in data.SPLITS:
         with pytest.raises(data.DataNotAvailable, match=r"no route.*RHOKIT_DATA"):
             data.load_split(name)
