@@ -21,7 +21,7 @@ LEAST_ACCURACY = {("mnist", FOURIER): 0.989}
 BATCH_SIZE = 128
 
 
-def _head(learning_rate, gamma, *, features=256, rank=16, trained=True):
+def _head(learning_rate, gamma, *, rank, features=256, trained=True):
     return {
         "learning_rate": learning_rate,
         "gamma": gamma,
@@ -31,26 +31,39 @@ def _head(learning_rate, gamma, *, features=256, rank=16, trained=True):
     }
 
 
-# The search goes through all of them. γ is in the units of LeNet's 84 outputs, whose
-# median squared distance is about 0.1 before training and grows with it.
+# The search goes through all of them: the same learning rates for every model, then
+# other heads. γ is in the units of LeNet's 84 outputs, whose median squared distance is
+# about 0.1 before training and grows with it.
+RATES = 2e-3, 5e-3, 1e-2, 1e-3
 CANDIDATES = {
-    LENET: [{"learning_rate": rate} for rate in (2e-3, 1e-3, 3e-3, 5e-3)],
+    LENET: [{"learning_rate": rate} for rate in RATES],
     FOURIER: [
-        _head(2e-3, 0.5),
-        _head(2e-3, 2.0),
-        _head(1e-3, 0.5),
-        _head(3e-3, 0.5),
-        _head(2e-3, 0.5, rank=64),
-        _head(2e-3, 0.5, trained=False),
+        *(_head(rate, 0.5, rank=64) for rate in RATES),
+        *(_head(rate, 2.0, rank=64) for rate in (2e-3, 5e-3)),
+        _head(2e-3, 0.5, rank=16),
+        _head(2e-3, 0.5, rank=64, trained=False),
         _head(2e-3, 2**-12, rank=256),  # the paper's γ at full rank
     ],
     LANDMARKS: [
-        _head(2e-3, 4.0),
-        _head(2e-3, 16.0),
-        _head(1e-3, 4.0),
-        _head(2e-3, 4.0, rank=64),
+        *(_head(rate, 16.0, rank=16) for rate in RATES),
+        _head(2e-3, 4.0, rank=16),
+        _head(2e-3, 16.0, rank=64),
     ],
 }
+
+
+def described(candidate):
+    """A candidate of a search in words."""
+    said = [f"learning rate {candidate['learning_rate']:g}"]
+    if "gamma" in candidate:
+        said += [
+            f"γ {candidate['gamma']:g}",
+            f"D {candidate['features']}",
+            f"rank {candidate['rank']}",
+            "features trained" if candidate["trained"] else "features frozen",
+        ]
+    return ", ".join(said)
+
 
 # Images and epochs of the search and of the final trainings; `n_test` None: all.
 SIZES = {
@@ -58,8 +71,8 @@ SIZES = {
         "seeds": 3,
         "candidates": None,
         "search": {
-            "mnist": {"n_train": 5_000, "n_held": 3_000, "epochs": 3},
-            "cifar10": {"n_train": 5_000, "n_held": 3_000, "epochs": 4},
+            "mnist": {"n_train": 20_000, "n_held": 10_000, "epochs": 3},
+            "cifar10": {"n_train": 10_000, "n_held": 5_000, "epochs": 5},
         },
         "final": {
             "mnist": {"n_train": 57_000, "n_held": 3_000, "epochs": 5, "n_test": None},
@@ -99,11 +112,14 @@ SIZES[TINY] = _small(
 
 
 def search_settings(size, name, model):
-    """All that the search of a set and a model depends on."""
+    """All that the search of a set and a model depends on, for each candidate."""
     form = SIZES[size]
-    return {
-        "name": name,
-        "model": model,
-        "candidates": CANDIDATES[model][: form["candidates"]],
-        "short": form["search"][name],
-    }
+    return [
+        {
+            "name": name,
+            "model": model,
+            "candidate": candidate,
+            "short": form["search"][name],
+        }
+        for candidate in CANDIDATES[model][: form["candidates"]]
+    ]

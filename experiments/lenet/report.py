@@ -16,6 +16,7 @@ from experiments.lenet.config import (
     PAPER,
     SETS,
     TITLES,
+    described,
 )
 from experiments.lenet.run import ACCURACY, CALIBRATION, LOG_LOSS, SEARCHED
 from experiments.reports import Report, Verdict, mean_and_spread, measured, over_seeds
@@ -40,9 +41,9 @@ _DEVIATIONS = """\
 - The paper trained LeNet DMKDC on MNIST at full rank with γ = 2⁻¹², a learning rate of
   10⁻⁴ and 20 epochs of batches of 32. Here a search chooses learning rate, γ, rank and
   whether the features are trained, among the candidates below: each is trained for a
-  few epochs on a few thousand training images, and the least log-loss on other training
-  images is taken, for all seeds. The search sees no test image; the final networks see
-  them once.
+  few epochs on a part of the training images, and the least log-loss on others of them
+  is taken, for all seeds. All models have the same learning rates to choose from. The
+  search sees no test image; the final networks see them once.
 - The paper's text says that the Fourier features are frozen: the search has frozen ones
   among its candidates.
 - A twentieth of the training images is held out of the final trainings, to draw the
@@ -123,7 +124,7 @@ def _choices(searches):
             [
                 TITLES[name],
                 model,
-                bold(_words(line["details"]["choice"]), line["value"] == least),
+                bold(described(line["details"]["choice"]), line["value"] == least),
                 fixed(line["value"]),
                 fixed(line["details"]["accuracy"]),
             ]
@@ -131,18 +132,6 @@ def _choices(searches):
         ]
     heads = ["set", "model", "candidate", "log-loss held out", "accuracy held out"]
     return folded("What the searches saw and chose", table(heads, rows, "lllrr"))
-
-
-def _words(choice):
-    words = [f"learning rate {choice['learning_rate']:g}"]
-    if "gamma" in choice:
-        words += [
-            f"γ {choice['gamma']:g}",
-            f"D {choice['features']}",
-            f"rank {choice['rank']}",
-            "features trained" if choice["trained"] else "features frozen",
-        ]
-    return ", ".join(words)
 
 
 # ---- reading -------------------------------------------------------------------------

@@ -1,11 +1,11 @@
 """Train LeNet end to end with three last layers, by one recipe.
 
-Learning rate and last layer are chosen on training images that are held out. The
-search of a set and a model is a task of its own, which keeps the scores; what it chose
-is among the settings of the trainings that follow.
+Learning rate and last layer are chosen on training images that are held out. Every
+candidate of a search is a task of its own, which keeps its scores; what is chosen by
+them is among the settings of the trainings that follow.
 """
 
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -37,15 +37,16 @@ _HELD_OUT, _LANDMARKS, _SEARCH_SEED = 11, 12, 13
 
 
 def tasks(size):
-    """The searches, one for every set and model."""
+    """The searches: one task for every set, model and candidate."""
     return [
         Task(
-            f"search, {name}, {model}",
-            search,
-            config.search_settings(size, name, model),
+            f"search, {name}, {model}: {config.described(each['candidate'])}",
+            score_candidate,
+            each,
         )
         for name in config.SETS
         for model in config.MODELS
+        for each in config.search_settings(size, name, model)
     ]
 
 
@@ -74,26 +75,25 @@ def then(size, lines):
 # ---- search --------------------------------------------------------------------------
 
 
-def search(name, model, candidates, short):
-    """Every candidate's score on images held out of the training images.
+def score_candidate(name, model, candidate, short):
+    """A candidate's score on images held out of the training images.
 
     Parameters
     ----------
     name : str
         Of the set.
     model : str
-    candidates : list of dict
+    candidate : dict
     short : dict
         ``n_train``, ``n_held`` images and ``epochs`` of the search.
     """
     rows, _ = training_rows(name)
     known, held = held_out(rows, short["n_train"], short["n_held"], _SEARCH_SEED)
-    for candidate in candidates:
-        network, _ = fit(model, candidate, known, short["epochs"], _SEARCH_SEED)
-        scores = score(network, held)
-        about = {"set": name, "model": model, "choice": candidate}
-        about |= {"accuracy": scores[ACCURACY]}
-        yield Result(f"{name}: {model}", SEARCHED, scores[LOG_LOSS], details=about)
+    network, _ = fit(model, candidate, known, short["epochs"], _SEARCH_SEED)
+    scores = score(network, held)
+    about = {"set": name, "model": model, "choice": candidate}
+    about |= {"accuracy": scores[ACCURACY]}
+    yield Result(f"{name}: {model}", SEARCHED, scores[LOG_LOSS], details=about)
 
 
 def chosen(lines):
@@ -234,6 +234,7 @@ _LAST_LAYERS = {
 # ---- images --------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=1)  # a process does many tasks of one set
 def training_rows(name):
     """Training images of mean 0 and variance 1 by channel, and their mean and scale.
 
@@ -264,7 +265,7 @@ def held_out(rows, n_train, n_held, seed):
     return rows.take(order[n_held : n_held + n_train]), rows.take(order[:n_held])
 
 
-@cache
+@lru_cache(maxsize=1)
 def _arrays(name):
     return data.load(name)
 
