@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from benchmarks import real_data
 from rhokit import DMKDE, n_components_for
 from rhokit.datasets import bimodal, clusters, spirals
-from rhokit.estimators.size_rule import Trial, _sizes
+from rhokit.estimators.size_rule import Trial, _sizes, first_good_size
 from rhokit.features import FourierFeatures, GridFeatures, QuadratureFeatures
 from rhokit.validation import generator
 
@@ -120,6 +120,33 @@ def test_as_many_landmarks_as_rows_are_exact():
     rows = np.random.default_rng(0).normal(size=(40, 6))
     # Each of 30 rows is alone under so narrow a kernel.
     assert n_components_for(1e-6, rows, gamma=20.0, random_state=0) in (24, 32)
+
+
+@pytest.mark.parametrize("spread", [0.05, 0.3, 0.6])
+@pytest.mark.parametrize("wanted", [0.2, 0.02])
+def test_a_draw_that_the_rule_has_not_seen_is_good_enough_too(spread, wanted):
+    """Errors that fall as 1/√D, and differ from draw to draw by known factors."""
+    rng = np.random.default_rng(0)
+    kept, sizes = [], []
+    for _ in range(400):
+        size, _ = first_good_size(
+            lambda D, draw: rng.lognormal(-0.5 * np.log(D), spread), wanted, 10**6
+        )
+        kept.append(rng.lognormal(-0.5 * np.log(size), spread) <= wanted)
+        sizes.append(size)
+    assert np.mean(kept) > 0.93
+    # Nineteen of twenty draws of this size are good enough.
+    needed = (np.exp(1.645 * spread) / wanted) ** 2
+    assert np.median(sizes) < 2.5 * needed
+
+
+@pytest.mark.parametrize("odd", [0.0, np.inf])
+def test_errors_that_have_no_logarithm(odd):
+    size, smallest = first_good_size(
+        lambda D, draw: odd if D < 32 else 0.1, wanted=0.2, largest=64
+    )
+    assert size == (16 if odd == 0 else 32)
+    assert smallest == min(odd, 0.1)
 
 
 def test_sizes_grow_by_half_at_most_and_end_at_the_limit():

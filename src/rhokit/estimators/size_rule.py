@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from scipy.stats import t
 from sklearn.base import clone
 from sklearn.utils import check_array
 
@@ -22,9 +23,10 @@ _MAPS: dict[str, Any] = {"fourier": FourierFeatures, "landmarks": LandmarkFeatur
 _SAMPLE_ROWS = 4096
 _PROBE_ROWS = 512
 _PROBE_SHARE = 0.25
-# Draws of a map that must all be good enough: the next one then mostly is. Small maps
-# differ more from draw to draw, and cost less.
-_MOST_DRAWS, _FEWEST_DRAWS = 16, 3
+# Draws of a map that must all be good enough, more of small ones, which cost less; and
+# with how much confidence the next one is then good enough, too.
+_MOST_DRAWS, _FEWEST_DRAWS = 16, 6
+_CONFIDENCE = 0.95
 _COMPONENTS_OF_ALL_DRAWS = 4096
 _SMALLEST = 16
 _BLOCK_ROWS = 1024
@@ -61,11 +63,12 @@ def n_components_for(
     .. math:: \sqrt{\frac{\sum_p \big(\hat f_\rho(x_p) - \hat f_\gamma(x_p)\big)^2}
                          {\sum_p \hat f_\gamma(x_p)^2}}.
 
-    It is measured, not predicted: maps of 16, 24, 32, 48, 64, ... components are
-    fitted to the rows, and the first size of which all of 16 draws (fewer beyond 256
-    components, three at last) are good enough is the answer. Densities are those of
-    4,096 rows at 512 others, at most, so that the time hardly depends on the number
-    of rows.
+    It is measured: maps of 16, 24, 32, 48, 64, ... components are fitted to the rows,
+    16 draws of each (fewer beyond 256 components, six at last). The answer is the
+    first size of which all draws are good enough, and the next one will be, too, with
+    a confidence of 95 %: Student's prediction bound of the logarithms of their errors
+    is below that of the wanted one. Densities are those of 4,096 rows at 512 others,
+    at most, so that the time hardly depends on the number of rows.
 
     Parameters
     ----------
@@ -108,9 +111,9 @@ def n_components_for(
     >>> from rhokit.datasets import bimodal
     >>> X = bimodal(5000, random_state=0)
     >>> n_components_for(0.1, X, gamma=16.0, random_state=0)
-    32
+    48
     >>> n_components_for(0.1, X, gamma=16.0, feature_map="fourier", random_state=0)
-    768
+    1024
     """
     given = {
         "error": error,
@@ -122,15 +125,9 @@ def n_components_for(
     }
     check_values("n_components_for", given, _TABLE)
     trial = Trial.from_rows(X, gamma, feature_map, scale, generator(random_state))
-    smallest = np.inf
-    for size in _sizes(max_components):
-        for draw in range(_n_draws(size)):
-            found = trial.error(size, draw)
-            smallest = min(smallest, found)
-            if not found <= error:
-                break
-        else:
-            return size
+    size, smallest = first_good_size(trial.error, error, max_components)
+    if size is not None:
+        return size
     raise ValueError(
         f"n_components_for: error={error!r} is not reached with up to "
         f"max_components={max_components}, the smallest error was {smallest:.2g}: "
@@ -205,6 +202,39 @@ def _map_of(wanted):
             f"{type(like).__name__} chooses its size itself. Got {wanted!r} instead."
         )
     return like
+
+
+def first_good_size(measure, wanted, largest):
+    """The first size that can be relied on, or None; and the smallest error seen.
+
+    Parameters
+    ----------
+    measure : callable
+        The error of a size and the number of a draw.
+    wanted : float
+    largest : int
+    """
+    smallest = np.inf
+    for size in _sizes(largest):
+        errors = []
+        for draw in range(_n_draws(size)):
+            errors.append(measure(size, draw))
+            if not errors[-1] <= wanted:
+                break
+        smallest = min(smallest, *errors)
+        if _next_error(errors) <= wanted:
+            return size, smallest
+    return None, smallest
+
+
+def _next_error(errors):
+    """What the next error will not exceed, as far as those seen can tell."""
+    largest, n = max(errors), len(errors)
+    if n < _FEWEST_DRAWS or not 0 < largest < np.inf:
+        return largest
+    logs = np.log(np.maximum(errors, np.finfo(float).tiny))
+    spread = logs.std(ddof=1) * np.sqrt(1 + 1 / n)
+    return max(largest, np.exp(logs.mean() + t.ppf(_CONFIDENCE, n - 1) * spread))
 
 
 def _sizes(largest):
