@@ -97,6 +97,8 @@ SIZES = {
 FEWER_SEEDS = {"k nearest neighbours": 1, "gradient boosting": 1}
 # Sets that are too large to be learned ten times.
 FEWER_SEEDS_OF_SETS = {"covtype": 3}
+# These take longest, and come last.
+LAST_FAMILIES = ("DMKDC-SGD, trained frequencies",)
 # Epochs of the sets that have many rows; others have as many as the model takes.
 EPOCHS = {"mnist": 6, "cifar10": 6, "covtype": 3}
 # LinearSVC takes hours beyond; other rows of a set are not shown to it.

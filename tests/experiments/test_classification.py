@@ -125,6 +125,15 @@ def test_epochs_of_large_sets_are_no_rounds_of_boosting():
     assert fits["mnist: gradient boosting, seed 0"]["epochs"] == "auto"
 
 
+def test_ten_seeds_one_after_the_other_and_the_largest_set_last():
+    fits = [task.settings for task in runs.then(FULL, [])]
+    large = [each["dataset"] == "covtype" for each in fits]
+    assert large == sorted(large)
+    others = [each["seed"] for each in fits if each["dataset"] != "covtype"]
+    assert others == sorted(others)
+    assert set(others) == set(range(10))
+
+
 @pytest.mark.skipif(missing("letters") is not None, reason=str(missing("letters")))
 def test_a_fit_is_judged_by_test_rows():
     task = next(
