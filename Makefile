@@ -37,7 +37,7 @@ demo: $(VENV)/.demo  ## Densities, classes and values of real data, printed and 
 
 test: $(VENV)/.test  ## Lint, types, import contract and tests (CI runs this)
 	@$(MAKE) --no-print-directory lint types imports
-	$(BIN)/python -m pytest -q -n 2
+	$(BIN)/python -m pytest -q -n 2 --durations=15
 
 test-slow: $(VENV)/.test  ## The tests marked slow (minutes)
 	$(BIN)/python -m pytest -q -m slow

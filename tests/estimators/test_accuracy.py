@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
-from threadpoolctl import threadpool_limits
 
 from benchmarks.goals import memory
 from rhokit import DMKDE, MeanEmbeddingKDE
@@ -17,13 +16,6 @@ from rhokit.datasets import bimodal, clusters, spirals
 
 # How far these small runs may miss the goals of the full ones.
 SLACK = 2.5
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    """Small products, and test workers that would get in each other's way."""
-    with threadpool_limits(1):
-        yield
 
 
 def exact_logs(rows, queries, gamma):

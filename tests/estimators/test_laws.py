@@ -5,6 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from sklearn.base import clone
+from threadpoolctl import threadpool_limits
 
 from rhokit import (
     DMKDE,
@@ -14,6 +16,8 @@ from rhokit import (
     MeanEmbeddingKDE,
     QuadratureFeatures,
 )
+from rhokit.fast import blas_threads
+from tests.one_pass import assert_same_model, one_pass_models
 
 MODELS = {
     "fourier": DMKDE(gamma=0.7, feature_map="fourier", n_components=24, random_state=0),
@@ -109,6 +113,22 @@ class TestLaws:
         states = model.feature_map_.transform(model.scaling_.apply(rows_of(3, 40)))
         lengths = np.vecdot(states, states).real
         assert_allclose(np.trace(rho.normalized()[0]).real, lengths.mean(), rtol=1e-8)
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+@pytest.mark.parametrize("name", one_pass_models())
+def test_any_number_of_workers_learns_and_answers_the_same(name, workers):
+    rng = np.random.default_rng(0)
+    rows, target = rng.normal(size=(700, 2)), rng.integers(0, 4, 700)
+    fitted, answers = [], []
+    for limit in (1, workers):
+        model = clone(one_pass_models()[name]).set_params(batch_size=64)
+        with threadpool_limits(limits=limit, user_api="blas"):
+            assert blas_threads() == limit
+            fitted.append(model.fit(rows, target))
+            answers.append(model.score_samples(rows))
+    assert_same_model(*fitted)
+    assert_allclose(*answers, rtol=1e-9)
 
 
 @pytest.mark.parametrize("gamma", ["loo", "scott", "median", 0.7])

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from threadpoolctl import threadpool_limits
 
 from rhokit.core import LowRankDensityMatrix
 from rhokit.fast import Measurement
@@ -19,13 +18,6 @@ TOLERANCE = {"float32": 2e-5, "complex64": 2e-5, "float64": 1e-11, "complex128":
 @pytest.fixture
 def rng():
     return np.random.default_rng(13)
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Small matrices: BLAS threads would only wait for a core of a busy machine."""
-    with threadpool_limits(limits=1, user_api="blas"):
-        yield
 
 
 def twin(factor, columns):
