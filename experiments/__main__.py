@@ -37,24 +37,34 @@ def main(arguments=None):
     return _exit_code(failures)
 
 
+def stages(name, size, notebook):
+    """The tasks of an experiment, then those that the lines of all before lead to."""
+    module = part(name, "run")
+    known = more = module.tasks(size)
+    while more:
+        yield more
+        keys = {task.key for task in known}
+        told = module.then(size, notebook.lines(known)) if _goes_on(module) else []
+        more = [task for task in told if task.key not in keys]
+        known = known + more
+
+
+def _goes_on(module):
+    return hasattr(module, "then")
+
+
 def run_stages(name, size, notebook, jobs):
-    """Run an experiment: its tasks, then those that their lines lead to."""
-    module, failures = part(name, "run"), {}
-    tasks = module.tasks(size)
-    failures |= run(name, tasks, notebook, jobs)
-    if hasattr(module, "then"):
-        more = module.then(size, notebook.lines(tasks))
-        failures |= run(name, more, notebook, jobs)
+    """Run an experiment; what failed, by the names of the tasks."""
+    failures = {}
+    for tasks in stages(name, size, notebook):
+        failures |= run(name, tasks, notebook, jobs)
     return failures
 
 
 def lines_of(name, size, notebook):
     """The lines of all stages of an experiment."""
-    module = part(name, "run")
-    lines = notebook.lines(module.tasks(size))
-    if hasattr(module, "then"):
-        lines += notebook.lines(module.then(size, lines))
-    return lines
+    tasks = [task for stage in stages(name, size, notebook) for task in stage]
+    return notebook.lines(tasks)
 
 
 def show(name, size, notebook, pages):

@@ -6,6 +6,7 @@ TITLE = "LeNet with a softmax layer and with density matrices"
 
 LENET, FOURIER, LANDMARKS = "LeNet", "LeNet DMKDC", "LeNet DMKDC, landmarks"
 MODELS = LENET, FOURIER, LANDMARKS
+OURS = (LANDMARKS,)
 # Height and width of the images, and their channels.
 SETS = {"mnist": (28, 1), "cifar10": (32, 3)}
 TITLES = {"mnist": "MNIST", "cifar10": "CIFAR-10, 20,000 images"}
@@ -31,10 +32,12 @@ def _head(learning_rate, gamma, *, rank, features=256, trained=True):
     }
 
 
-# The search goes through all of them: the same learning rates for every model, then
-# other heads. γ is in the units of LeNet's 84 outputs, whose median squared distance is
-# about 0.1 before training and grows with it.
+# A short search goes through all of them: the same learning rates for every model, then
+# other heads. Longer trainings want lower rates: a long search then compares the one
+# that was found with shares of it. γ is in the units of LeNet's 84 outputs, whose
+# median squared distance is about 0.1 before training and grows with it.
 RATES = 2e-3, 5e-3, 1e-2, 1e-3
+SHARES = 1.0, 0.4
 CANDIDATES = {
     LENET: [{"learning_rate": rate} for rate in RATES],
     FOURIER: [
@@ -65,7 +68,7 @@ def described(candidate):
     return ", ".join(said)
 
 
-# Images and epochs of the search and of the final trainings; `n_test` None: all.
+# Images and epochs of both searches and of the final trainings; `n_test` None: all.
 SIZES = {
     FULL: {
         "seeds": 3,
@@ -74,12 +77,16 @@ SIZES = {
             "mnist": {"n_train": 20_000, "n_held": 10_000, "epochs": 3},
             "cifar10": {"n_train": 10_000, "n_held": 5_000, "epochs": 5},
         },
+        "long": {
+            "mnist": {"n_train": 55_000, "n_held": 5_000, "epochs": 3},
+            "cifar10": {"n_train": 17_000, "n_held": 3_000, "epochs": 6},
+        },
         "final": {
-            "mnist": {"n_train": 57_000, "n_held": 3_000, "epochs": 5, "n_test": None},
+            "mnist": {"n_train": 57_000, "n_held": 3_000, "epochs": 4, "n_test": None},
             "cifar10": {
                 "n_train": 19_000,
                 "n_held": 1_000,
-                "epochs": 10,
+                "epochs": 8,
                 "n_test": None,
             },
         },
@@ -93,6 +100,7 @@ def _small(seeds, candidates, search, final):
         "seeds": seeds,
         "candidates": candidates,
         "search": dict.fromkeys(SETS, search),
+        "long": dict.fromkeys(SETS, search),
         "final": dict.fromkeys(SETS, final),
     }
 
@@ -111,15 +119,22 @@ SIZES[TINY] = _small(
 )
 
 
-def search_settings(size, name, model):
-    """All that the search of a set and a model depends on, for each candidate."""
-    form = SIZES[size]
+def short_settings(size, name, model):
+    """All that the short search of a set and a model depends on, by candidate."""
+    candidates = CANDIDATES[model][: SIZES[size]["candidates"]]
+    return _settings(size, name, model, "search", candidates)
+
+
+def long_settings(size, name, model, best):
+    """The same of the long search, around the best candidate of the short one."""
+    rates = [share * best["learning_rate"] for share in SHARES]
+    candidates = [best | {"learning_rate": rate} for rate in rates]
+    return _settings(size, name, model, "long", candidates)
+
+
+def _settings(size, name, model, kind, candidates):
+    images = SIZES[size][kind][name]
     return [
-        {
-            "name": name,
-            "model": model,
-            "candidate": candidate,
-            "short": form["search"][name],
-        }
-        for candidate in CANDIDATES[model][: form["candidates"]]
+        {"name": name, "model": model, "candidate": each, "images": images}
+        for each in candidates
     ]

@@ -1,8 +1,8 @@
 """Train LeNet end to end with three last layers, by one recipe.
 
-Learning rate and last layer are chosen on training images that are held out. Every
-candidate of a search is a task of its own, which keeps its scores; what is chosen by
-them is among the settings of the trainings that follow.
+Learning rate and last layer are chosen on training images that are held out, first by
+short trainings, then by long ones. Every candidate is a task of its own, which keeps
+its scores; what is chosen by them is among the settings of the trainings that follow.
 """
 
 from functools import lru_cache
@@ -28,7 +28,7 @@ from rhokit.nn import (
 )
 
 ACCURACY, LOG_LOSS, CALIBRATION = "accuracy", "log-loss", "calibration error"
-SEARCHED = "log-loss held out, search"
+SHORT, LONG = "log-loss held out, short search", "log-loss held out, long search"
 _CODES = 84  # what LeNet makes of an image
 _CLASSES = 10
 _BLOCK = 1000
@@ -37,23 +37,32 @@ _HELD_OUT, _LANDMARKS, _SEARCH_SEED = 11, 12, 13
 
 
 def tasks(size):
-    """The searches: one task for every set, model and candidate."""
+    """The short searches: one task for every set, model and candidate."""
     return [
-        Task(
-            f"search, {name}, {model}: {config.described(each['candidate'])}",
-            score_candidate,
-            each,
-        )
+        _candidate_task(each, SHORT)
         for name in config.SETS
         for model in config.MODELS
-        for each in config.search_settings(size, name, model)
+        for each in config.short_settings(size, name, model)
     ]
 
 
 def then(size, lines):
-    """The trainings, one seed after the other, with what the searches chose."""
-    form, found = config.SIZES[size], chosen(lines)
+    """The long searches, and the trainings with what they chose."""
+    return _long_searches(size, lines) + _trainings(size, lines)
+
+
+def _long_searches(size, lines):
     return [
+        _candidate_task(each, LONG)
+        for (name, model), best in chosen(lines, SHORT).items()
+        for each in config.long_settings(size, name, model, best)
+    ]
+
+
+def _trainings(size, lines):
+    """One seed after the other; what the paper has not comes last."""
+    form, found = config.SIZES[size], chosen(lines, LONG)
+    trainings = [
         Task(
             f"seed {seed}, {name}, {model}",
             final,
@@ -70,12 +79,23 @@ def then(size, lines):
         for model in config.MODELS
         if (name, model) in found
     ]
+    return sorted(trainings, key=lambda each: each.settings["model"] in config.OURS)
 
 
-# ---- search --------------------------------------------------------------------------
+def _candidate_task(settings, metric):
+    words = config.described(settings["candidate"])
+    kind = metric.rpartition(", ")[2]
+    return Task(
+        f"{kind}, {settings['name']}, {settings['model']}: {words}",
+        score_candidate,
+        settings | {"metric": metric},
+    )
 
 
-def score_candidate(name, model, candidate, short):
+# ---- searches ------------------------------------------------------------------------
+
+
+def score_candidate(name, model, candidate, images, metric):
     """A candidate's score on images held out of the training images.
 
     Parameters
@@ -84,23 +104,25 @@ def score_candidate(name, model, candidate, short):
         Of the set.
     model : str
     candidate : dict
-    short : dict
+    images : dict
         ``n_train``, ``n_held`` images and ``epochs`` of the search.
+    metric : str
+        What its log-loss is called.
     """
     rows, _ = training_rows(name)
-    known, held = held_out(rows, short["n_train"], short["n_held"], _SEARCH_SEED)
-    network, _ = fit(model, candidate, known, short["epochs"], _SEARCH_SEED)
+    known, held = held_out(rows, images["n_train"], images["n_held"], _SEARCH_SEED)
+    network, _ = fit(model, candidate, known, images["epochs"], _SEARCH_SEED)
     scores = score(network, held)
     about = {"set": name, "model": model, "choice": candidate}
     about |= {"accuracy": scores[ACCURACY]}
-    yield Result(f"{name}: {model}", SEARCHED, scores[LOG_LOSS], details=about)
+    yield Result(f"{name}: {model}", metric, scores[LOG_LOSS], details=about)
 
 
-def chosen(lines):
-    """The candidates of the least log-loss on images held out, by set and model."""
+def chosen(lines, metric):
+    """The candidates of the least such log-loss, by set and model."""
     best = {}
     for line in lines:
-        if line["metric"] == SEARCHED:
+        if line["metric"] == metric:
             cell = line["details"]["set"], line["details"]["model"]
             if cell not in best or line["value"] < best[cell]["value"]:
                 best[cell] = line

@@ -72,13 +72,16 @@ def made(arrays, tmp_path_factory):
 
 
 def search(model):
-    """What a search of MNIST finds."""
-    each = config.search_settings(TINY, "mnist", model)
-    return [
-        result
-        for one in each
-        for result in run.score_candidate(**(one | {"short": SHORT}))
-    ]
+    """What a short search of MNIST finds, and a long one around its best."""
+    short = config.short_settings(TINY, "mnist", model)
+    found = scores(short, run.SHORT)
+    best = min(found, key=lambda each: each.value).details["choice"]
+    return found + scores(config.long_settings(TINY, "mnist", model, best), run.LONG)
+
+
+def scores(settings, metric):
+    images = {"images": SHORT, "metric": metric}
+    return [result for s in settings for result in run.score_candidate(**(s | images))]
 
 
 # ---- from the command to the figure --------------------------------------------------
@@ -98,25 +101,29 @@ def test_a_tiny_run_writes_lines_a_page_and_a_figure(made):
     assert len(cells) == len(config.SETS) * len(config.MODELS) * n_seeds
 
 
-def test_the_networks_have_what_the_search_scored_best(made):
+def test_the_networks_have_what_the_searches_scored_best(made):
     _, lines = made
+
+    def best(case, metric, n):
+        found = [x for x in lines if (x["metric"], x["case"]) == (metric, case)]
+        assert len(found) == n
+        return min(found, key=lambda line: line["value"])["details"]["choice"]
+
     for line in lines:
-        if line["metric"] != run.ACCURACY:
-            continue
-        scores = [
-            (other["value"], other["details"]["choice"])
-            for other in lines
-            if other["metric"] == run.SEARCHED and other["case"] == line["case"]
-        ]
-        assert len(scores) == config.SIZES[TINY]["candidates"]
-        assert line["details"]["choice"] == min(scores, key=lambda each: each[0])[1]
+        if line["metric"] == run.ACCURACY:
+            short = best(line["case"], run.SHORT, config.SIZES[TINY]["candidates"])
+            long = best(line["case"], run.LONG, len(config.SHARES))
+            assert line["details"]["choice"] == long
+            share = long.pop("learning_rate") / short.pop("learning_rate")
+            assert share in config.SHARES
+            assert long == short
 
 
 @pytest.mark.parametrize(
     "kept",
     [
         lambda line: False,
-        lambda line: line["metric"] == run.SEARCHED,
+        lambda line: line["metric"] == run.SHORT,
         lambda line: line["metric"] == run.ACCURACY and line["seed"] == 1,
         lambda line: line["case"] == "mnist: LeNet DMKDC",
         lambda line: line["case"].startswith("cifar10") and line["seed"] == 0,
@@ -215,11 +222,11 @@ def test_rows_held_out_are_others(known):
         assert_array_equal(held.inputs[0][:, 0], held.target)
 
 
-def found(losses):
+def found(losses, metric=run.LONG):
     """Lines of a search that gave candidates these losses."""
     return [
         {
-            "metric": run.SEARCHED,
+            "metric": metric,
             "value": loss,
             "details": {"set": "mnist", "model": config.LENET, "choice": name},
         }
@@ -229,7 +236,8 @@ def found(losses):
 
 def test_the_least_loss_is_chosen():
     losses = {"a": 0.9, "b": 0.5, "c": 0.7}
-    assert run.chosen(found(losses)) == {("mnist", config.LENET): "b"}
+    assert run.chosen(found(losses), run.LONG) == {("mnist", config.LENET): "b"}
+    assert run.chosen(found(losses), run.SHORT) == {}
     tasks = run.then(FULL, found(losses))
     assert {task.settings["choice"] for task in tasks} == {"b"}
     assert len(tasks) == config.SIZES[FULL]["seeds"]  # others have no search yet
@@ -256,6 +264,16 @@ def test_the_order_of_memory_makes_no_difference(known, model):
     assert_allclose(losses[0], losses[1], rtol=1e-9)
     assert np.abs(gradients[0]).max() > 0
     assert_allclose(gradients[0], gradients[1], rtol=1e-6, atol=1e-9)
+
+
+def test_a_long_search_compares_learning_rates():
+    heads = {"slow": {"learning_rate": 1.0, "rank": 3}, "fast": {"learning_rate": 2.0}}
+    lines = found({"slow": 0.5, "fast": 0.7}, run.SHORT)
+    for line in lines:
+        line["details"]["choice"] = heads[line["details"]["choice"]]
+    tried = [task.settings["candidate"] for task in run.then(FULL, lines)]
+    rates = [share * 1.0 for share in config.SHARES]
+    assert tried == [{"learning_rate": rate, "rank": 3} for rate in rates]
 
 
 def test_seeds_come_one_after_the_other():
