@@ -6,10 +6,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from benchmarks.records import Result
+from experiments import __main__ as command
 from experiments.data import DataNotAvailable
 from experiments.runs import ABSENT, SECONDS, Notebook, Task, perform, run
 
@@ -161,3 +163,22 @@ def wait_for(condition, seconds=120):
             return
         time.sleep(0.1)
     raise TimeoutError
+
+
+# ---- stages --------------------------------------------------------------------------
+
+
+def one_less(size, lines):
+    """For every number that has been squared, the one below it, down to zero."""
+    numbers = [round(value**0.5) for value in results(lines)]
+    return [task(f"{n - 1}", values=(n - 1,)) for n in numbers if n]
+
+
+def test_stages_go_on_as_long_as_lines_lead_to_tasks(notebook, monkeypatch):
+    module = SimpleNamespace(tasks=lambda size: [task("2", values=(2,))])
+    monkeypatch.setattr(command, "part", lambda name, which: module)
+    assert command.run_stages("numbers", "tiny", notebook, jobs=1) == {}
+    assert results(command.lines_of("numbers", "tiny", notebook)) == [4]
+    module.then = one_less
+    assert command.run_stages("numbers", "tiny", notebook, jobs=1) == {}
+    assert results(command.lines_of("numbers", "tiny", notebook)) == [4, 1, 0]
