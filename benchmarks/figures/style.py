@@ -127,10 +127,11 @@ def save(figure, path):
     raw = io.BytesIO()
     figure.savefig(raw, format="png", dpi=_DPI, facecolor="white")
     raw.seek(0)
-    # A palette keeps the file small; this way of choosing it spares rare colours.
+    # A palette keeps the file small; this way of choosing it spares rare colours, and
+    # means bring it back to the pale ones of bands, which are many.
     with Image.open(raw) as picture:
         small = picture.convert("RGB").quantize(
-            _COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+            _COLOURS, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE
         )
     small.save(path, optimize=True, dpi=(_DPI, _DPI))
 
