@@ -55,6 +55,8 @@ _DEVIATIONS = """\
 - CIFAR-10 has 20,000 of its 50,000 training images. Gisette needs files that are not on
   OpenML in a usable form; where they are missing, its row is empty, and the task it was
   made from (4 against 9) stands under its own name.
+- All cover types have fewer seeds: they take longest. Nearest neighbours depend on no
+  seed, boosting hardly.
 - LinearSVC is given at most 100,000 rows. Gradient boosting has scikit-learn's
   settings, and sees 64 principal components of rows with more than 256 columns.
 """
@@ -78,7 +80,7 @@ def report(lines, album):
         "## More\n",
         folded("Seeds of each cell", _table(found, lambda values: str(len(values)))),
         folded("Log-loss", _table(losses, mean_and_spread)),
-        folded("Seconds to fit, one core", _fit_times(lines)),
+        folded("Seconds to fit, one core, quickest seed", _fit_times(lines)),
         folded("What the searches chose", _choices(lines)),
         _maps(lines),
     ]
@@ -187,11 +189,12 @@ def _printed(ax, dataset):
 
 
 def _fit_times(lines):
+    """The least of the seeds: other work beside a fit can only make it longer."""
     times = {}
     for line in measured(lines):
         if line["metric"] == ACCURACY:
             times.setdefault(_cell(line), []).append(line["details"]["fit_seconds"])
-    return _table(times, lambda values: seconds(float(np.median(values))))
+    return _table(times, lambda values: seconds(min(values)))
 
 
 def _choices(lines):
