@@ -20,7 +20,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from rhokit.core import gaussian_log_norm, softmax_states
+from rhokit.core import GaussianKernel, softmax_states
 from rhokit.validation import check_rows, is_missing, refuse_non_finite
 
 __all__ = ["Schema", "check_table"]
@@ -141,7 +141,7 @@ class Schema:
         Over numbers an integral, over categories a sum; where these have an order, it
         depends on the place, and this is its mean over the places.
         """
-        mass = gaussian_log_norm(gamma, int(self.is_number.sum()))
+        mass = GaussianKernel(gamma).log_mass(int(self.is_number.sum()))
         for column in self.category_columns():
             overlaps = self.category_kernel(column, gamma)
             mass += math.log(overlaps.sum(axis=0).mean())
@@ -151,9 +151,9 @@ class Schema:
         """Kernel of any two categories of a column, shape (C, C)."""
         states = self.states(column)
         squares = ((states[:, None] - states) ** 2).sum(axis=2)
-        return np.asarray(np.exp(-gamma * squares))
+        return np.asarray(GaussianKernel(gamma)(squares))
 
-    # ---- rows ------------------------------------------------------------------------
+    # ---- rows -----------------------------------------------------------------------
 
     def encode(self, X: Any, dtype: Any = np.float64) -> NDArray[Any]:
         """A frame as wide rows of numbers (n, width), NaN for what is missing."""

@@ -30,6 +30,7 @@ __all__ = [
     "all_or_nothing",
     "check_count",
     "check_float_dtype",
+    "check_levels",
     "check_parameters",
     "check_rows",
     "check_share",
@@ -163,6 +164,15 @@ def check_share(name: str, value: Any) -> None:
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     if not is_number or not 0 < float(value) <= 1:
         raise ValueError(f"{name} must be a number in (0, 1], or None, got {value!r}")
+
+
+def check_levels(name: str, given: Any) -> NDArray[np.float64]:
+    """Probabilities as an array (q,), each between 0 and 1."""
+    values = np.atleast_1d(np.asarray(given, dtype=float))
+    inside = (values > 0) & (values < 1)
+    if values.ndim != 1 or not values.size or not inside.all():
+        raise ValueError(f"{name} must lie between 0 and 1, got {given!r}")
+    return values
 
 
 def generator(random_state: Any) -> np.random.Generator:

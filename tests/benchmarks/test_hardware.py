@@ -16,7 +16,7 @@ from benchmarks.hardware import (
 from benchmarks.records import Result, as_line
 from benchmarks.runs import SECONDS
 from rhokit.features import FourierFeatures
-from rhokit.features.sampling import RULES
+from rhokit.features.sampling import SAMPLING_RULES
 
 PAPER = Subject("fourier phase, iid", "fourier", d=3, n=400, has_goals=True)
 
@@ -105,7 +105,7 @@ def test_every_map_is_measured():
     groups = hardware._all().values()
     subjects = [subject for group, _ in groups for subject in group]
     names = {subject.name for subject in subjects}
-    assert names >= {f"fourier phase, {rule}" for rule in RULES}
+    assert names >= {f"fourier phase, {rule}" for rule in SAMPLING_RULES}
     assert names >= {f"fourier {form}, iid" for form in ("phase", "pair", "complex")}
     assert names >= {"landmarks, kmeans", "quadrature", "grid"}
     assert [s.d for s in subjects if s.has_goals] == [4, 10]

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from rhokit.estimators.conformal import offset_for_coverage, offset_for_share
+from rhokit.readouts.conformal import offset_for_coverage, offset_for_level
 from tests.reference.regression_oracles import conformal_offset
 
 values = st.lists(st.integers(-5, 5).map(float), min_size=1, max_size=25)
@@ -47,7 +47,7 @@ class TestDefinition:
     @given(error=values, share=shares)
     def test_a_share_from_either_side(self, error, share):
         error, one = np.array(error), np.ones(len(error))
-        found = offset_for_share(error, one, share)
+        found = offset_for_level(error, one, share)
         if share >= 0.5:
             assert found == offset_for_coverage(error, one, share)
         else:
@@ -56,12 +56,12 @@ class TestDefinition:
     @given(error=values, share=shares.filter(lambda share: share != 0.5))
     def test_mirrored_errors_give_mirrored_offsets(self, error, share):
         error, one = np.array(error), np.ones(len(error))
-        mirrored = offset_for_share(-error, one, 1 - share)
-        assert offset_for_share(error, one, share) == -mirrored
+        mirrored = offset_for_level(-error, one, 1 - share)
+        assert offset_for_level(error, one, share) == -mirrored
 
 
 class TestProperties:
-    @pytest.mark.parametrize("function", [offset_for_coverage, offset_for_share])
+    @pytest.mark.parametrize("function", [offset_for_coverage, offset_for_level])
     @given(missed=values, share=shares, scale=st.sampled_from([1e-6, 0.3, 1e6]))
     def test_units_of_weights_do_not_matter(self, function, missed, share, scale):
         missed = np.array(missed)
@@ -70,7 +70,7 @@ class TestProperties:
             missed, scale * weight, share
         )
 
-    @pytest.mark.parametrize("function", [offset_for_coverage, offset_for_share])
+    @pytest.mark.parametrize("function", [offset_for_coverage, offset_for_level])
     @given(missed=values, share=shares, order=st.randoms(use_true_random=False))
     def test_order_of_rows_does_not_matter(self, function, missed, share, order):
         weight = np.random.default_rng(0).integers(1, 5, len(missed)).astype(float)
@@ -89,7 +89,7 @@ class TestProperties:
     def test_one_row(self, share):
         one = np.ones(1)
         assert offset_for_coverage(np.array([3.0]), one, share) == 3.0
-        assert offset_for_share(np.array([3.0]), one, share) == 3.0
+        assert offset_for_level(np.array([3.0]), one, share) == 3.0
 
 
 class TestPromise:
@@ -114,7 +114,7 @@ class TestPromise:
 
     @pytest.mark.parametrize("share", [0.05, 0.2, 0.5, 0.8, 0.95])
     def test_quantiles_have_their_share(self, share):
-        found = self.outcome(offset_for_share, share)
+        found = self.outcome(offset_for_level, share)
         slack = 1 / (self.N + 1) + 3 * np.sqrt(share * (1 - share) / self.TRIALS)
         assert_allclose(found, share, atol=slack)
         # Towards the middle they never err: extremes are as extreme as they say.

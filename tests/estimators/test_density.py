@@ -331,7 +331,7 @@ class TestInput:
         model = DMKDE(gamma=1.0, n_components=16, feature_map="landmarks").fit(frame)
         assert model.feature_names_in_.tolist() == ["height", "weight"]
         assert model.sample(3, random_state=0).shape == (3, 2)
-        assert model.coverage(frame).shape == (100,)
+        assert model.reach(frame).shape == (100,)
         assert model.score_samples(frame, leave_one_out=True).shape == (100,)
         assert model.unlearn(frame[:50]).merge(model.blank()).state_.weight[0] == 50
 
@@ -461,7 +461,7 @@ class TestFloor:
 
     def test_coverage_falls_away_from_the_landmarks(self, rows):
         model = DMKDE(feature_map="landmarks").fit(rows)
-        near, far = model.coverage(rows), model.coverage(rows + 100)
+        near, far = model.reach(rows), model.reach(rows + 100)
         assert_allclose(near, 1, atol=1e-6)
         assert_allclose(far, 0, atol=1e-6)
 

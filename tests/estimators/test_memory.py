@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from rhokit import DMKDE, DMKDClassifier, MeanEmbeddingKDE, OneHotFeatures, QMRegressor
-from rhokit.estimators.memory import as_text
+from rhokit.representations.memory import as_text
 
 PLAN = {"gamma": 0.7, "feature_map": "fourier", "n_components": 16, "random_state": 0}
 X = np.random.default_rng(0).normal(size=(60, 2))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chisquare
 
-from rhokit.estimators.row_sample import RowSample
+from rhokit.models.row_sample import RowSample
 from rhokit.features import row_keys
 
 seeds = st.integers(0, 2**31)

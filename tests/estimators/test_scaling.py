@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from rhokit.estimators.scaling import Scaling
+from rhokit.plans.scaling import Scaling
 
 RULES = [None, "std", "robust", "common", "whiten", np.array([0.5, 2.0, 7.0])]
 

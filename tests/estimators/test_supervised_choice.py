@@ -16,8 +16,8 @@ from rhokit import (
     SoftmaxFeatures,
 )
 from rhokit.estimators import supervised_choice
-from rhokit.estimators.scaling import Scaling
-from rhokit.estimators.supervised_choice import (
+from rhokit.plans.scaling import Scaling
+from rhokit.plans.supervised import (
     LeaveOneOut,
     SupervisedChoice,
     choose_rank_by_score,
@@ -26,7 +26,7 @@ from rhokit.estimators.supervised_choice import (
     map_overlaps,
     squared_distances,
 )
-from rhokit.estimators.tasks import Classes, Levels, OrderedClasses, Values, shares
+from rhokit.readouts.tasks import Classes, Levels, OrderedClasses, Values, shares
 from rhokit.features import gamma_by_rule
 from tests.reference.outcome_oracles import left_out_posteriors, left_out_smoother
 

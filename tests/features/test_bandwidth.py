@@ -9,10 +9,12 @@ from numpy.testing import assert_allclose
 from scipy.stats import gaussian_kde
 
 from rhokit.features import gamma_by_rule
-from rhokit.features.bandwidth import RULES
+from rhokit.features.bandwidth import BANDWIDTH_RULES
 
 # The plug-in rule is for one column, and has tests of its own.
-every_rule = pytest.mark.parametrize("rule", sorted({*RULES} - {"sheather-jones"}))
+every_rule = pytest.mark.parametrize(
+    "rule", sorted({*BANDWIDTH_RULES} - {"sheather-jones"})
+)
 
 
 def bandwidth(rule, rows, weights=None, **options):

@@ -6,12 +6,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from rhokit.core import cosine_states
 from rhokit.features import FourierFeatures
-from rhokit.features.sampling import RULES
+from rhokit.features.sampling import SAMPLING_RULES
 from tests.features.support import kernel, lengths, squared_overlaps
 
 FORMS = ["phase", "pair", "complex"]
 
-every_sampling = pytest.mark.parametrize("sampling", RULES)
+every_sampling = pytest.mark.parametrize("sampling", SAMPLING_RULES)
 every_form = pytest.mark.parametrize("form", FORMS)
 
 
@@ -90,7 +90,7 @@ class TestKernel:
         far = 1e6 * rows
         for given in (rows, far):
             assert_allclose(lengths(feature_map.transform(given)), 1, rtol=1e-12)
-        assert_array_equal(feature_map.coverage(rows).round(12), 1)
+        assert_array_equal(feature_map.reach(rows).round(12), 1)
 
     def test_not_normalised(self, rows):
         feature_map = fit(rows, n_components=4096, normalize=False)
@@ -286,7 +286,7 @@ class TestPrecision:
         exact = kernel(rows, rows, gamma)
         assert_allclose(squared_overlaps(states, states), exact, atol=0.02)
 
-    @pytest.mark.parametrize("sampling", RULES)
+    @pytest.mark.parametrize("sampling", SAMPLING_RULES)
     def test_many_columns(self, sampling):
         wide = np.random.default_rng(0).normal(size=(8, 784))
         options = {"n_components": 512, "sampling": sampling, "seeds": 1}

@@ -78,19 +78,19 @@ class TestFrequencies:
         assert_allclose(kernel_tol(grid), 1e-200, rtol=1e-9)
 
     @every_grid
-    def test_reach(self, case):
+    def test_tail(self, case):
         grid = grid_of(case)
-        at_reach = np.exp(-grid.gamma * grid.reach**2)
-        assert_allclose(at_reach, kernel_tol(grid), rtol=1e-9)
+        at_tail = np.exp(-grid.gamma * grid.tail**2)
+        assert_allclose(at_tail, kernel_tol(grid), rtol=1e-9)
 
     @every_grid
     def test_period_keeps_images_apart(self, case):
-        """From a row at reach of the box to the image of the box's other end."""
+        """From a row at the tail of the box to the image of the box's other end."""
         grid = grid_of(case)
         assert_allclose(grid.period * grid.spacing, 2 * np.pi)
         widths = np.array(case[1])
-        gap = grid.period - widths - grid.reach
-        assert (gap > grid.reach).all()
+        gap = grid.period - widths - grid.tail
+        assert (gap > grid.tail).all()
         assert_allclose(
             np.exp(-grid.gamma * ((grid.period - widths) / 2) ** 2),
             kernel_tol(grid) / 4,
@@ -158,7 +158,7 @@ class TestFrequencies:
     def test_series_of_the_spectrum_is_the_kernel(self, gamma, width, tol):
         grid = FrequencyGrid.for_box(gamma, np.array([width / math.sqrt(gamma)]), tol)
         spectrum = grid.spectrum()
-        far = width / math.sqrt(gamma) + grid.reach
+        far = width / math.sqrt(gamma) + grid.tail
         distances = np.linspace(0, far, 101)
         waves = np.cos(np.outer(distances, np.arange(len(spectrum)) * grid.spacing))
         found = waves @ spectrum + waves[:, 1:] @ spectrum[1:]
@@ -315,7 +315,7 @@ class TestBox:
         beyond = [rows.min(axis=0) < 0, rows.max(axis=0) > 1]
         room = [rows.min(axis=0) - wider.low_, wider.high_ - rows.max(axis=0)]
         width = np.maximum(rows.max(axis=0), 1) - np.minimum(rows.min(axis=0), 0)
-        width = np.maximum(width, 4 * feature_map.reach_)
+        width = np.maximum(width, 4 * feature_map.tail_)
         for past, spare in zip(beyond, room, strict=True):
             assert (spare[past] >= width[past] / 2 - 1e-12).all()
         # Sides that are not passed stay.
@@ -365,17 +365,17 @@ class TestColumns:
             assert_array_equal(feature_map.lengths(images), 0)
 
     @every_d
-    def test_the_edge_is_box_and_reach(self, d):
+    def test_the_edge_is_box_and_tail(self, d):
         feature_map = fit(drawn_rows(d), tol=TOL[d])
-        half = (feature_map.high_ - feature_map.low_) / 2 + feature_map.reach_
+        half = (feature_map.high_ - feature_map.low_) / 2 + feature_map.tail_
         ends = feature_map.middle_ - half, feature_map.middle_ + half
         assert_allclose(feature_map.box(), ends)
-        assert_allclose(feature_map.log_floor_, -2.0 * feature_map.reach_**2)
+        assert_allclose(feature_map.log_floor_, -2.0 * feature_map.tail_**2)
         for axis, sign in product(np.eye(d), (-1, 1)):
             steps = np.array([1 - 1e-6, 1 + 1e-6])[:, None]
             rows = feature_map.middle_ + sign * steps * half * axis
             assert_array_equal(feature_map.lengths(rows), [1, 0])
-            assert_array_equal(feature_map.coverage(rows), [1, 0])
+            assert_array_equal(feature_map.reach(rows), [1, 0])
 
     @pytest.mark.parametrize("real", ["float32", "float64"])
     def test_as_far_as_numbers_go(self, real):

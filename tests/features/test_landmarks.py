@@ -115,16 +115,16 @@ class TestKernel:
         assert_allclose(feature_map.log_mass(power=1), 1.5 * np.log(np.pi))
 
 
-class TestCoverage:
+class TestReach:
     @every_selection
     def test_one_at_landmarks_less_elsewhere_zero_far_away(self, rows, selection):
         feature_map = fit(rows, selection=selection)
-        assert_allclose(feature_map.coverage(feature_map.landmarks_), 1, atol=1e-9)
-        covered = feature_map.coverage(np.concatenate([rows, 30 * rows]))
-        assert ((covered >= 0) & (covered <= 1)).all()
-        assert covered.min() < 1e-9
+        assert_allclose(feature_map.reach(feature_map.landmarks_), 1, atol=1e-9)
+        reached = feature_map.reach(np.concatenate([rows, 30 * rows]))
+        assert ((reached >= 0) & (reached <= 1)).all()
+        assert reached.min() < 1e-9
         line = np.linspace(4, 20, 30)[:, None] * np.ones(3)
-        assert (np.diff(feature_map.coverage(line)) <= 0).all()
+        assert (np.diff(feature_map.reach(line)) <= 0).all()
 
     def test_what_is_missing_is_the_error_of_the_state(self, rows):
         """``1 - ‖φ‖²`` is the squared distance from the exact state to the span."""
@@ -133,22 +133,22 @@ class TestCoverage:
         gram = kernel(landmarks, landmarks, 0.4)
         columns = kernel(rows, landmarks, 0.4)
         projected = np.einsum("ij,ij->i", columns, np.linalg.solve(gram, columns.T).T)
-        assert_allclose(feature_map.coverage(rows), projected, atol=1e-8)
+        assert_allclose(feature_map.reach(rows), projected, atol=1e-8)
 
     @pytest.mark.parametrize("output", ["default", "pandas", "polars"])
     def test_an_array_whatever_transform_returns(self, rows, output):
         feature_map = fit(rows).set_output(transform=output)
-        coverage = feature_map.coverage(rows)
-        assert isinstance(coverage, np.ndarray)
-        assert_array_equal(coverage, fit(rows).coverage(rows))
+        reached = feature_map.reach(rows)
+        assert isinstance(reached, np.ndarray)
+        assert_array_equal(reached, fit(rows).reach(rows))
 
     def test_not_fitted(self, rows):
         with pytest.raises(NotFittedError):
-            LandmarkFeatures().coverage(rows)
+            LandmarkFeatures().reach(rows)
 
     def test_normalised_states_have_none(self, rows):
         with pytest.raises(ValueError, match="normalize=False"):
-            fit(rows, normalize=True).coverage(rows)
+            fit(rows, normalize=True).reach(rows)
 
 
 class TestNormalize:
@@ -232,13 +232,13 @@ class TestSelection:
 
     def test_kmeans_represents_better_than_chance(self):
         rows = np.random.default_rng(0).normal(size=(2000, 4))
-        covered = {
+        reached = {
             selection: fit(rows, selection=selection, n_components=100, gamma=0.5)
-            .coverage(rows)
+            .reach(rows)
             .mean()
             for selection in SELECTIONS
         }
-        assert covered["kmeans"] > covered["uniform"] + 0.01
+        assert reached["kmeans"] > reached["uniform"] + 0.01
 
     @every_selection
     @pytest.mark.parametrize("step", [1e-12, 1e-200])
@@ -268,13 +268,13 @@ class TestGiven:
         given = rows[:7] + 0.5
         feature_map = fit(rows, landmarks=given)
         assert_array_equal(feature_map.landmarks_, given)
-        assert_allclose(feature_map.coverage(given), 1, atol=1e-9)
+        assert_allclose(feature_map.reach(given), 1, atol=1e-9)
 
     def test_duplicates_do_no_harm(self, rows):
         given = np.concatenate([rows[:7], rows[:7]])
         once, twice = (fit(rows, landmarks=given[:n]) for n in (7, 14))
         assert twice.n_components_ == once.n_components_
-        assert_allclose(twice.coverage(rows), once.coverage(rows), atol=1e-7)
+        assert_allclose(twice.reach(rows), once.reach(rows), atol=1e-7)
 
     def test_a_list_beside_a_frame(self, rows):
         frame = pd.DataFrame(rows, columns=list("abc"))

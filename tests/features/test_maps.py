@@ -338,12 +338,12 @@ class TestInput:
             assert_allclose(squared_overlaps(states, states), 1, rtol=1e-9)
 
     @every_map
-    def test_coverage(self, feature_map):
+    def test_reach(self, feature_map):
         if feature_map is MAPS["landmarks, normalised"]:
             return  # refused: see the landmarks' own tests
-        covered = fit(feature_map).coverage(ROWS)
-        assert covered.shape == (40,)
-        assert ((covered >= 0) & (covered <= 1)).all()
+        reached = fit(feature_map).reach(ROWS)
+        assert reached.shape == (40,)
+        assert ((reached >= 0) & (reached <= 1)).all()
 
     @every_gaussian_map
     @pytest.mark.parametrize("gamma", [0.1, 3.0])

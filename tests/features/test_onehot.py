@@ -94,9 +94,7 @@ class TestUnknown:
         onehot = OneHotFeatures().fit([["a", "x"], ["b", "y"]])
         states = onehot.transform([["a", "y"], ["b", "y"], ["", ""]])
         assert_array_equal(states, [[0, 0], [0, 1], [0, 0]])
-        assert_array_equal(
-            onehot.coverage([["a", "y"], ["b", "y"], ["", ""]]), [0, 1, 0]
-        )
+        assert_array_equal(onehot.reach([["a", "y"], ["b", "y"], ["", ""]]), [0, 1, 0])
 
     def test_a_number_is_not_its_name(self):
         onehot = OneHotFeatures().fit(np.array([[1], ["1"]], object))

@@ -54,10 +54,10 @@ class TestKernel:
         assert_allclose(lengths(states), 1, rtol=1e-12)
 
     @pytest.mark.parametrize("d", [1, 2])
-    def test_rows_within_reach_of_the_box(self, d):
+    def test_rows_within_tail_of_the_box(self, d):
         feature_map = fit([0.0] * d, [3.0] * d, gamma=2.0, tol=1e-5)
         inside = np.random.default_rng(0).uniform(0, 3, size=(40, d))
-        margin = feature_map.reach_ * np.linspace(-1, 1, 41)[:, None]
+        margin = feature_map.tail_ * np.linspace(-1, 1, 41)[:, None]
         around = np.where(margin < 0, margin, 3 + margin) * np.ones(d)
         overlap = squared_overlaps(*map(feature_map.transform, (inside, around)))
         assert_allclose(overlap, kernel(inside, around, 2.0), atol=2e-5)
@@ -94,15 +94,15 @@ class TestOutside:
         assert_array_equal(images, np.zeros_like(images))
         assert_allclose(lengths(feature_map.transform(middle)), 1)
 
-    def test_the_edge_is_box_and_reach(self):
+    def test_the_edge_is_box_and_tail(self):
         feature_map = fit([2.0], [3.0], gamma=4.0, tol=1e-3)
-        edge = feature_map.reach_ * (1 + np.array([-1e-6, 1e-6]))
+        edge = feature_map.tail_ * (1 + np.array([-1e-6, 1e-6]))
         outside = lengths(feature_map.transform(np.r_[3 + edge, 2 - edge][:, None]))
         assert_allclose(outside, [1, 0, 1, 0], atol=1e-12)
         # Of the kernel's peak what is the tolerance of a density's, were it flat.
         volume = 1 + 2 * math.sqrt(-math.log(1e-3) / 4.0)
         least_peak = math.sqrt(math.pi / 4.0) / volume
-        assert_allclose(np.exp(-4.0 * feature_map.reach_**2), 1e-3 * least_peak)
+        assert_allclose(np.exp(-4.0 * feature_map.tail_**2), 1e-3 * least_peak)
 
     @pytest.mark.parametrize("real", ["float32", "float64"])
     def test_as_far_as_numbers_go(self, real):
@@ -207,8 +207,8 @@ class TestBox:
         low, high = np.arange(d) - 1.0, np.arange(d) + 2.0
         feature_map = fit(low, high, gamma=3.0, tol=1e-1)
         lowest, highest = feature_map.box()
-        assert_allclose(lowest, low - feature_map.reach_, rtol=1e-12)
-        assert_allclose(highest, high + feature_map.reach_, rtol=1e-12)
+        assert_allclose(lowest, low - feature_map.tail_, rtol=1e-12)
+        assert_allclose(highest, high + feature_map.tail_, rtol=1e-12)
         middle, step = (low + high) / 2, 1e-6 * np.eye(d)
         for j, side in enumerate(step):
             for corner, sign in ((lowest, -1), (highest, 1)):

@@ -6,9 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi, kstest, norm, qmc, uniform
 
 from rhokit.fast import HadamardFrequencies
-from rhokit.features.sampling import RULES, draw_frequencies, draw_signs
+from rhokit.features.sampling import SAMPLING_RULES, draw_frequencies, draw_signs
 
-DENSE = [rule for rule in RULES if rule != "structured"]
+DENSE = [rule for rule in SAMPLING_RULES if rule != "structured"]
 CONFIDENCE = 1e-3  # seeds are fixed: a red test means a changed law, not bad luck
 
 every_dense = pytest.mark.parametrize("sampling", DENSE)
@@ -31,7 +31,7 @@ def draw_many(sampling, d, count, seeds=60):
     return [draw(sampling, d, count, seed)[0] for seed in range(seeds)]
 
 
-@pytest.mark.parametrize("sampling", RULES)
+@pytest.mark.parametrize("sampling", SAMPLING_RULES)
 @pytest.mark.parametrize(("d", "count"), [(1, 1), (1, 5), (3, 2), (5, 13), (64, 70)])
 def test_shapes(sampling, d, count):
     frequencies, phases = draw(sampling, d, count, 0)
@@ -57,7 +57,7 @@ def test_lengths_are_chi_distributed(sampling, d):
     assert kstest(lengths, chi(d).cdf).pvalue > CONFIDENCE
 
 
-@pytest.mark.parametrize("sampling", RULES)
+@pytest.mark.parametrize("sampling", SAMPLING_RULES)
 @pytest.mark.parametrize("d", [1, 3, 8])
 def test_coordinates_are_normal(sampling, d):
     drawn = np.concatenate(draw_many(sampling, d, 64), axis=1)
@@ -111,7 +111,7 @@ def test_low_discrepancy(sampling):
     assert even < uneven / 5
 
 
-@pytest.mark.parametrize("sampling", RULES)
+@pytest.mark.parametrize("sampling", SAMPLING_RULES)
 def test_seeds(sampling):
     first, again, other = (draw(sampling, 3, 20, seed) for seed in (1, 1, 2))
     for part, same, different in zip(first, again, other, strict=True):

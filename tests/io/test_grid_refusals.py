@@ -23,7 +23,7 @@ SERIES = (LINE, PLANE, SPACE, "classes-series", "values-series")
 TOTAL = "state_.total"
 BOX = LOW, HIGH, PERIOD = [f"feature_map_.{x}_" for x in ("low", "high", "period")]
 SHAPE = "feature_map_.shape_"
-NO_GAMMA = "cut_ and reach_ do not go with gamma"
+NO_GAMMA = "cut_ and tail_ do not go with gamma"
 TOO_SHORT = "period_ must be longer"
 NO_SHAPE = "shape_ does not go with cut_ and period_"
 
@@ -63,7 +63,7 @@ def in_other_units(gamma):
     def change(draft):
         unit = np.sqrt(gamma / draft.map["parameters"]["gamma"])
         draft.map["parameters"]["gamma"] = gamma
-        draft.map["fitted"]["reach_"] /= unit
+        draft.map["fitted"]["tail_"] /= unit
         draft.map["fitted"]["cut_"] *= unit
         for name in BOX:
             draft.tensors[name] /= unit
@@ -81,7 +81,7 @@ def with_grid(gamma, widths):
         owner = draft.map if in_model else draft.root
         draft.fitted["n_features_in_"] = owner["fitted"]["n_features_in_"] = d
         owner["parameters"]["gamma"] = gamma
-        owner["fitted"] |= {"reach_": grid.reach, "cut_": grid.cut}
+        owner["fitted"] |= {"tail_": grid.tail, "cut_": grid.cut}
         for key, value in zip((*BOX, SHAPE), values, strict=True):
             draft.tensors[key if in_model else key.split(".")[1]] = value
         for key in ("scaling_.centre", "scaling_.matrix") if in_model else ():
@@ -219,7 +219,7 @@ class TestFieldsOfTheGrid:
 
     @pytest.mark.parametrize("name", [PLANE, PREPARED])
     def test_that_are_missing(self, name):
-        for key in ("low_", "high_", "period_", "reach_", "cut_", "shape_"):
+        for key in ("low_", "high_", "period_", "tail_", "cut_", "shape_"):
             refuses("lacks", name, lambda draft, k=key: draft.map["fitted"].pop(k))
 
     @pytest.mark.parametrize("key", ["middle_", "spectrum_"])
@@ -250,12 +250,12 @@ class TestFieldsOfTheGrid:
         less = of_tensor(SHAPE, lambda shape: shape - [*[0] * (len(shape) - 1), 1])
         refuses("state_ must have coefficients of shape", name, less)
 
-    @pytest.mark.parametrize("key", ["reach_", "cut_"])
+    @pytest.mark.parametrize("key", ["tail_", "cut_"])
     def test_numbers_that_are_none(self, key):
         for value in (0, -1.0, 1e-320, None, True, "1.0", "tensor", [1.0]):
             refuses(f"feature_map_.{key} must be", LINE, in_grid(key, value))
 
-    @pytest.mark.parametrize("key", ["reach_", "cut_"])
+    @pytest.mark.parametrize("key", ["tail_", "cut_"])
     @pytest.mark.parametrize("value", [1e5, 1e150, 1e200, 1.7e308])
     @pytest.mark.parametrize("name", [LINE, PLANE, SPACE, PREPARED])
     def test_numbers_of_another_gamma(self, name, value, key):
@@ -294,7 +294,7 @@ CLAIMS = {
     "box that overflows": box(-1.7e308, 1.7e308),
     "box and gamma": both(box(0, 1e150), in_map("gamma", 1e9)),
     "point and gamma": both(box(1, 1), in_map("gamma", 1e308)),
-    "reach": in_grid("reach_", 1e100),
+    "tail": in_grid("tail_", 1e100),
     "cut": in_grid("cut_", 1e100),
     "period": LONG,
     "period and cut": both(LONG, in_grid("cut_", 1e-30)),
@@ -352,9 +352,9 @@ class TestMemory:
         self.loads(name, box(value, value))
 
     @pytest.mark.parametrize("name", [*SERIES, PREPARED])
-    def test_of_a_tiny_reach(self, name):
-        for reach in (2.3e-308, 1e-300, 1e-5):
-            self.loads(name, in_grid("reach_", reach))
+    def test_of_a_tiny_tail(self, name):
+        for tail in (2.3e-308, 1e-300, 1e-5):
+            self.loads(name, in_grid("tail_", tail))
 
     @pytest.mark.parametrize("name", SERIES)
     @pytest.mark.parametrize("value", [1e10, 1e20, 1e30, 1e100, 1e300, 1.7e308])

@@ -12,7 +12,7 @@ from rhokit.features import (
     OneHotFeatures,
     QuadratureFeatures,
 )
-from rhokit.features.sampling import RULES
+from rhokit.features.sampling import SAMPLING_RULES
 from rhokit.nn import FourierLayer, LandmarkLayer, feature_layer
 from tests.nn import (
     LAYERS,
@@ -31,7 +31,7 @@ from tests.support import random_array
 every_layer = pytest.mark.parametrize("name", LAYERS)
 every_trainable = pytest.mark.parametrize("name", TRAINABLE)
 every_form = pytest.mark.parametrize("form", ["phase", "pair", "complex"])
-every_sampling = pytest.mark.parametrize("sampling", RULES)
+every_sampling = pytest.mark.parametrize("sampling", SAMPLING_RULES)
 
 MAPS = {
     "phase": FourierFeatures(gamma=0.4, n_components=20, random_state=0),

@@ -11,6 +11,7 @@ from rhokit.core.information import (
     trace_distance,
     von_neumann_entropy,
 )
+from rhokit.core.kernel import GaussianKernel
 from rhokit.core.losses import (
     cross_entropy,
     negative_log_likelihood,
@@ -41,6 +42,7 @@ from rhokit.core.toeplitz import ToeplitzDensityMatrix
 __all__ = [
     "DensityMatrix",
     "FeatureMean",
+    "GaussianKernel",
     "LowRankDensityMatrix",
     "ToeplitzDensityMatrix",
     "amplitudes",

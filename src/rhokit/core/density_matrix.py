@@ -1,6 +1,7 @@
 """The state: sums of ``φ(x)φ(x)†`` per outcome, exact or truncated."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from array_api_compat import array_namespace, device
 
@@ -148,6 +149,9 @@ class LowRankDensityMatrix:
     factor : array of shape (K, r, D)
     weight : array of shape (K,)
     """
+
+    takes_rows: ClassVar[bool] = False
+    """Whether rows can be added and taken out."""
 
     factor: Array  # (K, r, D)
     weight: Array  # (K,)

@@ -95,7 +95,7 @@ def _dtype_name(numbers: Array) -> str:
     return str(numbers.dtype).rpartition(".")[2]
 
 
-# ---- the chart -----------------------------------------------------------------------
+# ---- the chart ---------------------------------------------------------------------
 
 
 def _spectrum(state: Any) -> str:

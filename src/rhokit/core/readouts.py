@@ -5,16 +5,12 @@ import math
 from array_api_compat import array_namespace
 
 from rhokit.core.arrays import Array, safe_log
+from rhokit.core.kernel import GaussianKernel
 
 
 def gaussian_log_norm(gamma: float, n_features: int) -> float:
-    r"""``log M_γ`` of the Gaussian kernel.
-
-    .. math:: M_\gamma = \int e^{-\gamma\|x\|^2}\,dx = (\pi/\gamma)^{d/2}
-
-    As a logarithm, because :math:`1/M_\gamma` overflows at d = 784.
-    """
-    return 0.5 * n_features * math.log(math.pi / gamma)
+    """``log M_γ``: see :meth:`rhokit.core.GaussianKernel.log_mass`."""
+    return GaussianKernel(gamma).log_mass(n_features)
 
 
 def log_measured(

@@ -3,6 +3,7 @@
 from array_api_compat import array_namespace, device
 
 from rhokit.core.arrays import Array, arange_like, squared_modulus
+from rhokit.core.kernel import GaussianKernel
 
 
 def normalize_states(states: Array) -> Array:
@@ -99,7 +100,8 @@ def gaussian_columns(
     log_scale : array of shape (..., n), or None
     """
     xp = array_namespace(rows)
-    exponents = -rate * squared_distances(rows, landmarks, by_product=by_product)
+    squares = squared_distances(rows, landmarks, by_product=by_product)
+    exponents = GaussianKernel(rate).log(squares)
     if not relative:
         return xp.exp(exponents), None
     largest = xp.max(exponents, axis=-1)

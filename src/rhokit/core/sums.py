@@ -1,7 +1,7 @@
 """What all exact states are: sums over rows, one per outcome, that add up."""
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import ClassVar, Self
 
 from array_api_compat import array_namespace, device
 
@@ -26,6 +26,9 @@ class Sums:
     weight : array of shape (K,)
         Total weight of the rows in each sum.
     """
+
+    takes_rows: ClassVar[bool] = True
+    """Whether rows can be added and taken out."""
 
     total: Array  # (K, ...)
     weight: Array  # (K,)

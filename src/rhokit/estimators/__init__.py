@@ -1,9 +1,9 @@
 """Estimators under scikit-learn's API: feature map + state + read-out."""
 
-from rhokit.estimators.classifier import DMKDClassifier
+from rhokit.estimators.classifiers import DMKDClassifier
 from rhokit.estimators.corrected import CorrectedDensity
 from rhokit.estimators.density import DMKDE
-from rhokit.estimators.joint_classifier import QMClassifier, QMOrdinalClassifier
+from rhokit.estimators.joint_classifiers import QMClassifier, QMOrdinalClassifier
 from rhokit.estimators.mean_embedding import MeanEmbeddingKDE
 from rhokit.estimators.regressor import QMRegressor
 from rhokit.estimators.size_rule import n_components_for

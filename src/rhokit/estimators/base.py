@@ -1,70 +1,116 @@
-"""The one shell: scaling + feature map + state, filled in one pass."""
+"""The shell of all one-pass estimators: parameters, and the model that they made."""
 
-import hashlib
+import warnings
 from abc import ABC, abstractmethod
 from copy import copy
+from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from rhokit.core import log_measured
-from rhokit.estimators.cache import Cache
-from rhokit.estimators.choice import (
+from rhokit.batch import Batch, Columns
+from rhokit.features import FeatureMap
+from rhokit.frames import Schema, check_table
+from rhokit.models import Model, RowSample, plan_outcomes
+from rhokit.models.gaps import refuse_gaps
+from rhokit.plans import Candidate, Plan, PlanRequest, Scaling, plan_density
+from rhokit.plans.request import (
     GAMMA_RULES,
-    MapChooser,
-    choose_gamma,
-    map_gamma,
+    check_map,
+    numeric_rows,
+    refuse_maps_of_numbers,
 )
-from rhokit.estimators.memory import memory_of
-from rhokit.estimators.rows import RowChecks
-from rhokit.estimators.scaling import RULES as SCALE_RULES
-from rhokit.estimators.scaling import Scaling
-from rhokit.fast import map_blocks
+from rhokit.plans.scaling import GROUP_RULES, SCALE_RULES
+from rhokit.readouts import ReadOut
+from rhokit.representations import MemoryEstimate, State, estimate_memory
 from rhokit.validation import (
     Interval,
+    RealNotInt,
     StrOptions,
     all_or_nothing,
+    check_float_dtype,
+    check_parameters,
     check_share,
+    check_weights,
     generator,
+    level_of_the_user,
 )
 
+# Tables of parameters that several estimators have.
+COMMON: dict[str, Any] = {
+    "gamma": [
+        Interval(Real, 0, None, closed="neither"),
+        StrOptions(set(GAMMA_RULES)),
+    ],
+    "n_components": [Interval(Integral, 1, None, closed="left")],
+    "scale": [StrOptions({"auto", *SCALE_RULES}), "array-like", None],
+    "batch_size": [Interval(Integral, 1, None, closed="left"), None],
+    "dtype": [StrOptions({"float32", "float64"}), type, np.dtype, None],
+    "random_state": ["random_state", np.random.Generator],
+}
+MATRIX: dict[str, Any] = COMMON | {
+    "rank": [
+        Interval(Integral, 1, None, closed="left"),
+        Interval(RealNotInt, 0, 1, closed="right"),
+        StrOptions({"elbow"}),
+        None,
+    ],
+    "missing": [StrOptions({"raise", "integrate"})],
+}
+TARGET: dict[str, Any] = MATRIX | {
+    "scale": [StrOptions({"auto", *SCALE_RULES, *GROUP_RULES}), "array-like", None],
+    "rank": [*MATRIX["rank"], StrOptions({"loo"})],
+}
 
-class StateEstimator(RowChecks, ABC):
-    """Common part of all one-pass estimators.
 
-    A subclass says how columns become a state (``_sum``), how the state is measured
-    (``_prepare_measurement``), and of what power of the overlap its kernel is.
+def _has_matrices(estimator: Any) -> bool:
+    return bool(estimator.representation == "matrix")
+
+
+class OnePassEstimator(BaseEstimator, ABC):
+    """What all one-pass estimators share: learning, merging, forgetting.
+
+    A subclass says what its read-out is, and hands on what that answers.
     """
 
-    _power = 2
-    # Outcomes that neighbouring rows have, when sorted by it.
-    _open_sums = 4
-    _parameter_table: ClassVar[dict[str, Any]] = {
-        "gamma": [
-            Interval(Real, 0, None, closed="neither"),
-            StrOptions(set(GAMMA_RULES)),
-        ],
-        "n_components": [Interval(Integral, 1, None, closed="left")],
-        "scale": [StrOptions({"auto", *SCALE_RULES}), "array-like", None],
-        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
-        "dtype": [StrOptions({"float32", "float64"}), type, np.dtype, None],
-        "random_state": ["random_state", np.random.Generator],
-    }
+    _parameter_table: ClassVar[dict[str, Any]] = COMMON
+    representation: ClassVar[str] = "matrix"
+    """What a state is, unless the map makes series."""
+    schema_: Schema | None = None
+    model_: Model
+    n_features_in_: int
 
-    # ---- learning ---------------------------------------------------------------
+    # What parameters are called in every subclass.
+    gamma: Any
+    n_components: int
+    feature_map: Any
+    scale: Any
+    batch_size: int | None
+    dtype: Any
+    random_state: Any
+
+    @abstractmethod
+    def _readout(self, known: Any = None) -> ReadOut:
+        """The read-out of the parameters, with what a known one has learned."""
+
+    # ---- learning -------------------------------------------------------------------
 
     @all_or_nothing
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
         """Choose scaling, γ and map from the rows, and sum them up.
 
         Parameters
         ----------
         X : array-like or frame of shape (n, d)
             Of numbers; columns of a pandas, polars or Arrow frame may be categories.
-        y : ignored
+        y : array-like of shape (n,) or (n, t)
+            Labels or values to be learned; densities have none.
         sample_weight : array-like of shape (n,), optional
             A weight of k counts as k copies of the row.
 
@@ -72,10 +118,14 @@ class StateEstimator(RowChecks, ABC):
         -------
         self
         """
-        self._start(X, y, sample_weight, bounded=True, add=True)
+        batch = self.check_batch(X, y, sample_weight, anew=True)
+        self._choose(batch, bounded=True)
+        self.model_ = self.model_.add(batch)
 
     @all_or_nothing
-    def partial_fit(self, X, y=None, sample_weight=None, *, decay=None):
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, decay: Any = None
+    ) -> None:
         """Add a batch of rows.
 
         The first batch chooses scaling, γ and map as :meth:`prepare` does; later
@@ -83,8 +133,9 @@ class StateEstimator(RowChecks, ABC):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
-        y : ignored
+        X : array-like of shape (n, d), or Batch
+        y : array-like of shape (n,) or (n, t)
+            Labels or values to be learned; densities have none.
         sample_weight : array-like of shape (n,), optional
         decay : float in (0, 1], optional
             Let all rows seen before count so many times as much as they did: the
@@ -94,10 +145,12 @@ class StateEstimator(RowChecks, ABC):
         -------
         self
         """
-        self._add_batch(X, y, sample_weight, decay)
+        self._learn(self.check_batch(X, y, sample_weight), decay=decay)
 
     @all_or_nothing
-    def prepare(self, X, y=None, sample_weight=None):
+    def prepare(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, targets: Any = None
+    ) -> None:
         """Choose scaling, γ and map from a sample, without adding its rows.
 
         For streams and for work on several machines: prepare once, send the model
@@ -105,28 +158,30 @@ class StateEstimator(RowChecks, ABC):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
-        y : ignored
+        X : array-like of shape (n, d), or Batch
+        y : array-like of shape (n,) or (n, t)
+            Labels or values to be learned; densities have none.
         sample_weight : array-like of shape (n,), optional
+        targets : array-like, optional
+            Targets that will come and that the sample may lack: all labels, or the
+            lowest and the highest value.
 
         Returns
         -------
         self
         """
-        self._start(X, y, sample_weight, bounded=False, add=False)
+        batch = self.check_batch(X, y, sample_weight, anew=True)
+        self._choose(batch, bounded=False, foreseen=targets)
 
-    def blank(self):
+    def blank(self) -> Self:
         """A copy with the same scaling, γ and map that holds no rows.
 
         Fit it to other data with :meth:`partial_fit`; the two can be merged.
         """
-        self._require_prepared()
-        other = copy(self)
-        other._set_state(None)
-        return other
+        return self.with_model(self.prepared_model().blank())
 
     @all_or_nothing
-    def merge(self, *others):
+    def merge(self, *others: Self) -> None:
         """Add what other models have seen.
 
         They must share scaling, γ and map: see :meth:`prepare` and :meth:`blank`.
@@ -139,14 +194,11 @@ class StateEstimator(RowChecks, ABC):
         -------
         self
         """
-        self._require_prepared()
-        for other in others:
-            self._check_mergeable(other)
-            if other.state_ is not None:
-                self._take_up(other)
+        for other in self._mergeable("merge", others):
+            self.model_ = self.prepared_model().merge(other)
 
     @all_or_nothing
-    def unmerge(self, *others):
+    def unmerge(self, *others: Self) -> None:
         """Take out what other models have seen, as if :meth:`merge` had never been.
 
         For sliding windows: keep a model per day, merge today's, unmerge the oldest.
@@ -160,34 +212,410 @@ class StateEstimator(RowChecks, ABC):
         -------
         self
         """
-        self._require_rows()
-        for other in others:
-            self._check_mergeable(other, "unmerge")
-            if other.state_ is not None:
-                self._give_back(other)
+        for other in self._mergeable("unmerge", others):
+            self.model_ = self.fitted_model().unmerge(other)
 
     @all_or_nothing
-    def unlearn(self, X, y=None, sample_weight=None):
+    def unlearn(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
         """Forget rows: the model becomes what it would be had it never seen them.
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
+        X : array-like of shape (n, d), or Batch
             Rows that were added before; nobody can check that, but their total
             weight must not exceed the model's.
-        y : ignored
+        y : array-like of shape (n,) or (n, t)
+            Their labels or values; densities have none.
         sample_weight : array-like of shape (n,), optional
 
         Returns
         -------
         self
         """
-        self._require_rows()
-        rows, weights, target = self._check(X, y, sample_weight, reset=False)
-        self._refuse_outsiders(rows, weights)
-        self._subtract(rows, weights, target)
+        model = self.fitted_model()
+        batch = self.check_batch(X, y, sample_weight)
+        self.model_ = self._knowing(model, batch).subtract(batch)
 
-    def memory_estimate(self, n_features=None, n_outcomes=None, batch_rows=65_536):
+    @all_or_nothing
+    def fade(self, decay: float) -> None:
+        """Let all rows seen so far count ``decay`` times as much as they did."""
+        check_share("decay", decay)
+        self.model_ = self.prepared_model().fade(decay)
+
+    def _choose(self, batch: Batch, *, bounded: bool, foreseen: Any = None) -> None:
+        """Choose plan and read-out from rows, once."""
+        owner, rank = type(self).__name__, getattr(self, "rank", None)
+        batch.columns.give_to(self)
+        refuse_maps_of_numbers(self.feature_map, batch.columns)
+        readout = self._readout()
+        readout.check_rank(rank, owner)
+        readout = readout.learn(batch.target, batch.weights, foreseen, owner)
+        request = PlanRequest(
+            self.feature_map,
+            self.gamma,
+            self.n_components,
+            self.scale,
+            seed=int(generator(self.random_state).integers(2**31 - 1)),
+            bounded=bounded,
+            power=1 if self.representation == "mean" else 2,
+            takes_series=self.takes_series,
+        )
+        if readout.has_target:
+            by_rank = isinstance(rank, str) and rank == "loo"
+            plan, readout = plan_outcomes(request, batch, readout, by_rank=by_rank)
+        else:
+            plan = plan_density(request, batch, self.representation)
+        self.model_ = self._asked(Model(plan, readout))
+
+    def _learn(self, batch: Batch, *, decay: Any, foreseen: Any = None) -> None:
+        """Add rows; the first ones also decide how."""
+        check_share("decay", decay)
+        if self.is_prepared:
+            model = self._knowing(self.prepared_model(), batch, foreseen)
+            self.model_ = (model if decay is None else model.fade(decay)).add(batch)
+        else:
+            self._choose(batch, bounded=False, foreseen=foreseen)
+            self.model_ = self.model_.add(batch)
+
+    def _knowing(self, model: Model, batch: Batch, foreseen: Any = None) -> Model:
+        """A model with a place for the targets of these rows."""
+        owner = type(self).__name__
+        readout = model.readout.learn(batch.target, batch.weights, foreseen, owner)
+        return model.with_outcomes(readout)
+
+    def _mergeable(self, what: str, others: tuple[Any, ...]) -> list[Model]:
+        """The models of others that have seen rows, if all can be brought together."""
+        mine = self.prepared_model()
+        if what == "unmerge":
+            self.fitted_model()
+        models = []
+        for other in others:
+            if type(other) is not type(self):
+                raise TypeError(
+                    f"{what}: a {type(self).__name__} takes models of its own class, "
+                    f"got {type(other).__name__}"
+                )
+            model = other.prepared_model()
+            if model.fingerprint() != mine.fingerprint():
+                raise ValueError(
+                    f"{what}: the models differ in scaling, gamma or feature map, so "
+                    "their states do not add. Fit the second one from a copy: "
+                    "first.blank().partial_fit(X), or prepare() both on the same "
+                    "sample with the same random_state"
+                )
+            if model.state is not None:
+                models.append(model)
+        return models
+
+    # ---- rows -----------------------------------------------------------------------
+
+    def check_batch(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        anew: bool = False,
+        columns: Columns | None = None,
+    ) -> Batch:
+        """Check rows, targets and weights, once; learning takes the batch as it is.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, d), or Batch
+        y : array-like, optional
+        sample_weight : array-like of shape (n,), optional
+        anew : bool, default=False
+            Whether the columns are learned from these rows, though the model may have
+            learned others before.
+        columns : Columns, optional
+            Columns to compare with, of a model that has not learned any.
+        """
+        if isinstance(X, Batch):
+            return X
+        check_parameters(self, self._parameter_table)
+        check_map(self.feature_map, self.takes_series)
+        knows = self.is_prepared and not anew
+        border = copy(self)
+        if columns is not None:
+            columns.give_to(border)
+        dtype = check_float_dtype(type(self).__name__, self.dtype)
+        rows = check_table(
+            border,
+            X,
+            reset=not knows and columns is None,
+            dtype=self.model_.plan.feature_map.dtype_ if knows else dtype,
+            numeric=numeric_rows(self.feature_map),
+            may_miss=self.may_miss,
+        )
+        weights = check_weights(sample_weight, len(rows))
+        readout = self.model_.readout if knows else self._readout()
+        target = readout.check(y, len(rows), type(self).__name__)
+        return self._whole(Batch(rows, Columns.of(border), target, weights))
+
+    def _whole(self, batch: Batch) -> Batch:
+        """The rows that lack nothing, which are those that can be learned from."""
+        if not self.may_miss:
+            return batch
+        whole = ~np.isnan(batch.rows).any(axis=1)
+        if whole.all():
+            return batch
+        if not whole.any():
+            raise ValueError(
+                f"{type(self).__name__} learns from rows without gaps, but each of the "
+                f"{len(batch)} rows lacks a value: fill some"
+            )
+        warnings.warn(
+            f"{int((~whole).sum())} of {len(batch)} rows lack a value and were left "
+            f"out: {type(self).__name__} integrates over what is missing when it "
+            "predicts, and learns from whole rows",
+            UserWarning,
+            stacklevel=level_of_the_user(),
+        )
+        return batch.take(whole)
+
+    def check_query(self, X: Any) -> NDArray[Any]:
+        """Rows to be asked for, of the columns that were learned."""
+        feature_map = self.model_.plan.feature_map
+        return check_table(
+            self,
+            X,
+            reset=False,
+            dtype=feature_map.dtype_,
+            numeric=feature_map.numeric_rows,
+            may_miss=self.may_miss,
+        )
+
+    @property
+    def may_miss(self) -> bool:
+        """Whether rows may lack values."""
+        return bool(getattr(self, "missing", "raise") == "integrate")
+
+    @property
+    def takes_series(self) -> bool:
+        """Whether a state may be a Fourier series."""
+        series = _has_matrices(self) and self._readout().takes_series
+        return series and getattr(self, "rank", None) is None
+
+    # ---- the model ------------------------------------------------------------------
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether scaling, γ and map have been chosen."""
+        return hasattr(self, "model_")
+
+    def prepared_model(self) -> Model:
+        """The model as it is asked with today's parameters; it may hold no rows."""
+        if not self.is_prepared:
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' or "
+                "'prepare' with appropriate arguments first."
+            )
+        return self._asked(self.model_)
+
+    def fitted_model(self) -> Model:
+        """The same of a model that holds rows: one snapshot, which nothing changes."""
+        check_is_fitted(self)
+        model = self._asked(self.model_)
+        if not model.has_rows:
+            raise NotFittedError(
+                f"This {type(self).__name__} instance holds no rows any more."
+            )
+        return model
+
+    def with_model(self, model: Model) -> Self:
+        """A copy that answers from another model."""
+        other = copy(self)
+        other.model_ = model
+        model.plan.columns.give_to(other)
+        return other
+
+    def _asked(self, model: Model) -> Model:
+        """A model with the parameters of today."""
+        readout, owner = self._readout(model.readout), type(self).__name__
+        rank = getattr(self, "rank", None)
+        if isinstance(rank, str) and rank == "loo":
+            rank = self.rank_
+        readout.check_rank(rank, owner)
+        model.representation.check_rank(rank, owner)
+        return replace(
+            model,
+            readout=readout,
+            rank=rank,
+            batch_size=self.batch_size,
+            may_miss=self.may_miss,
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self.is_prepared and self.model_.state is not None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.may_miss
+        tags.input_tags.categorical = numeric_rows(self.feature_map)
+        return tags
+
+    # ---- what was learned -----------------------------------------------------------
+
+    @property
+    def plan_(self) -> Plan:
+        """Columns, scaling, γ and map."""
+        return self.model_.plan
+
+    @property
+    def readout_(self) -> Any:
+        """From what is measured to answers."""
+        return self.model_.readout
+
+    @property
+    def state_(self) -> State | None:
+        """The sums, in the map's columns; None before the first row."""
+        return self.model_.state
+
+    @property
+    def sample_(self) -> RowSample | Any:
+        """Rows that are left out again; None where none are needed."""
+        return self.model_.sample
+
+    @property
+    def gamma_(self) -> float | None:
+        """γ of the kernel, in the units of the scaled rows."""
+        return self.model_.plan.gamma
+
+    @property
+    def feature_map_(self) -> FeatureMap:
+        """The map that was chosen, fitted."""
+        return self.model_.plan.feature_map
+
+    @property
+    def scaling_(self) -> Scaling:
+        """The scaling of the columns."""
+        return self.model_.plan.scaling
+
+    @property
+    def candidates_(self) -> list[Candidate]:
+        """What leave-one-out compared, each with its score."""
+        return list(self.model_.plan.candidates)
+
+    @property
+    def rank_(self) -> int | None:
+        """The rank that ``rank="loo"`` chose; None where all is worth keeping."""
+        chosen = self.model_.plan.loo_rank
+        if chosen is None:
+            raise ValueError(
+                "The 'rank' parameter was set to 'loo' after the model had chosen: set "
+                "it before fit"
+            )
+        whole = self.model_.plan.feature_map.n_components_
+        return None if chosen >= whole else chosen
+
+    @property
+    def density_matrix_(self) -> State:
+        """ρ in the basis of the map's states, as sums or as a factor."""
+        return self.fitted_model().density_matrix()
+
+    def fingerprint(self) -> str:
+        """Digest of scaling, γ and map: models that share it can be merged."""
+        return self.prepared_model().fingerprint()
+
+    # ---- answers that all have ------------------------------------------------------
+
+    def score_samples(
+        self, X: Any, y: Any = None, *, leave_one_out: bool = False
+    ) -> NDArray[np.float64]:
+        """Log-density of each row, whatever its target, in the user's units.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, d)
+        y : array-like of shape (n,) or (n, t), optional
+            Targets of rows that the model was fitted to, for ``leave_one_out``.
+        leave_one_out : bool, default=False
+            For rows that the model was fitted to, with weight one: take each one's own
+            contribution out, in closed form. What is left cannot be told from zero
+            below about 1e-15 of that contribution (1e-6 in float32; on a grid, 1e-11
+            of all rows), so rows far from all others get too high a value, or ``-inf``.
+
+        Returns
+        -------
+        log_density : array of shape (n,), float64
+            ``-inf`` where the density is exactly zero. Of rows that lack values, that
+            of the columns they have (``missing="integrate"``).
+        """
+        model, rows = self.fitted_model(), self.check_query(X)
+        if not leave_one_out:
+            return model.log_density(rows)
+        refuse_gaps(rows)
+        if not model.readout.has_target:
+            return model.log_density_without(rows)
+        if not model.state.takes_rows:
+            raise ValueError(
+                f"leave_one_out needs the sums that a {type(self).__name__} was fitted "
+                "with, and this one holds only a factor of them"
+            )
+        target = model.readout.check(y, len(rows), type(self).__name__)
+        model = self._knowing(model, Batch(rows, model.plan.columns, target))
+        keys = np.arange(len(rows), dtype=np.uint64)
+        codes = model.readout.encode(target)
+        return model.log_density_left_out(
+            RowSample(len(rows), keys, rows, codes, np.ones(len(rows)))
+        )
+
+    @available_if(_has_matrices)
+    def marginal(self, columns: Any) -> Self:
+        """The model of some of the columns, whatever the others are.
+
+        On a grid it is the model that those columns alone would have given, with the
+        same γ, and learns on. Over landmarks it integrates what the model holds, in
+        closed form, and only predicts. Random features cannot be integrated.
+
+        Parameters
+        ----------
+        columns : int, str, or list of these
+            Places or names of the columns to keep; they stay in their order.
+
+        Returns
+        -------
+        model : estimator of the same class
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rhokit import DMKDE
+        >>> X = np.random.default_rng(0).normal([0, 5], size=(2000, 2))
+        >>> DMKDE(random_state=0).fit(X).marginal(1).series().mean().round(1)
+        array([5.])
+        >>> X = np.random.default_rng(0).normal([0, 0, 0, 5], size=(500, 4))
+        >>> model = DMKDE(gamma=2.0, random_state=0).fit(X)  # landmarks: all rows
+        >>> alone = DMKDE(gamma=2.0).fit(X[:, [3]])
+        >>> np.abs(model.marginal(3).density([[5.0]]) - alone.density([[5.0]])) < 1e-9
+        array([ True])
+        """
+        model = self.fitted_model()
+        kept = sorted(model.plan.columns.find("columns", columns))
+        part = self.with_model(model.marginal(kept))
+        part.rank = part.model_.rank
+        if not (self.scale is None or isinstance(self.scale, str)):
+            part.scale = np.asarray(self.scale)[kept]
+        if not isinstance(self.feature_map, str):
+            part.feature_map = part.model_.plan.feature_map
+        return part
+
+    def compact(self) -> Self:
+        """A copy that only predicts, with a factor of the model's rank for its sums.
+
+        It is smaller, by as much as ``rank`` is below the dimension, and learns no
+        more: it cannot add, merge or forget rows. On a grid, and of a mean of features,
+        it is a copy.
+        """
+        return self.with_model(self.fitted_model().compact())
+
+    def memory_estimate(
+        self,
+        n_features: int | None = None,
+        n_outcomes: int | None = None,
+        batch_rows: int = 65_536,
+    ) -> MemoryEstimate:
         """Bytes that learning from batches takes at most, whatever their number.
 
         Parameters
@@ -203,248 +631,28 @@ class StateEstimator(RowChecks, ABC):
         estimate : MemoryEstimate
             Its ``total``, and what it is made of. Predicting takes less.
         """
-        return memory_of(self, n_features, n_outcomes, batch_rows)
-
-    # ---- what a subclass says ----------------------------------------------------
-
-    @abstractmethod
-    def _sum(self, rows, weights, target):
-        """The state of checked rows in the user's units."""
-
-    @abstractmethod
-    def _prepare_measurement(self):
-        """A function from columns (n, m) to measured values (n, K)."""
-
-    def _takes_grids(self):
-        """Whether a state may be a Fourier series."""
-        return False
-
-    def _batch_copies(self):
-        """Copies of a batch at once: as it was given, checked and scaled."""
-        return 3
-
-    def _n_outcomes(self):
-        """K, as far as it is known."""
-        return 1
-
-    def _check_target(self, y, rows, weights, *, reset):
-        """What a supervised model learns for each row; None where there is nothing."""
-        return None
-
-    # ---- shared work -------------------------------------------------------------
-
-    def _start(self, X, y, sample_weight, *, bounded, add):
-        """Forget everything, choose from these rows, and perhaps add them."""
-        self._forget()
-        rows, weights, target = self._check(X, y, sample_weight, reset=True)
-        self._plan(rows, weights, target, bounded=bounded)
-        self._set_state(None)
-        if add:
-            self._add(rows, weights, target)
-
-    def _add_batch(self, X, y, sample_weight, decay):
-        """Add rows; the first ones also decide how."""
-        check_share("decay", decay)
-        if self._is_prepared():
-            checked = self._check(X, y, sample_weight, reset=False)
-            if decay is not None and self.state_ is not None:
-                self._fade(decay)
-            self._add(*checked)
-        else:
-            self._start(X, y, sample_weight, bounded=False, add=True)
-
-    def _plan(self, rows, weights, target, *, bounded):
-        """Choose scaling, γ and map, once."""
-        seed = self._draw_seed()
-        self.scaling_ = Scaling.from_rows(
-            self._scale_rule(), rows, weights, is_number=self._is_number()
-        )
-        scaled = self.scaling_.apply(rows) if self._numeric_rows() else rows
-        chooser = MapChooser(
-            self.feature_map,
-            scaled,
-            weights,
-            self.n_components,
-            seed,
-            bounded,
-            grids=self._takes_grids(),
-            schema=self.schema_,
-        )
-        rng = np.random.default_rng(seed)
-        if self._is_gaussian():
-            self.gamma_ = choose_gamma(self.gamma, chooser, self._power, rng)
-            self.feature_map_ = chooser(map_gamma(self.gamma_, self._power))
-        else:
-            self.gamma_ = None
-            self.feature_map_ = chooser(None)
-        self._plan_sampling(scaled, weights, rng)
-
-    def _draw_seed(self):
-        """One number that everything random in a fit follows from."""
-        return int(generator(self.random_state).integers(2**31 - 1))
-
-    def _add(self, rows, weights, target):
-        """Add checked rows to the state."""
-        self._make_room(rows, weights)
-        self._set_state(self._sum(rows, weights, target) + (self.state_ or 0))
-
-    def _subtract(self, rows, weights, target):
-        """Take checked rows out of the state."""
-        self._set_state(self.state_ - self._sum(rows, weights, target))
-
-    def _fade(self, decay):
-        """Let what was seen count less."""
-        self._set_state(self.state_.scale(decay))
-
-    def _take_up(self, other):
-        """Add what another model has seen."""
-        self._set_state(other.state_ + (self.state_ or 0))
-
-    def _give_back(self, other):
-        """Take out what another model has seen."""
-        self._set_state(self.state_ - other.state_)
-
-    def _make_room(self, rows, weights):
-        """See to it that the map takes these rows."""
-        self._refuse_outsiders(rows, weights)
-
-    def _plan_sampling(self, scaled, weights, rng):
-        """Hook: keep what drawing rows will need."""
-
-    def _for_blocks(
-        self, rows, use, *, relative=False, row_scale=None, order=None, stretch=1
-    ):
-        """Call ``use(worker, which, columns, log_scale)`` block by block, over threads.
-
-        ``which`` indexes the rows of the block; with ``order``, they are taken in it.
-        The columns are in memory that the worker uses again for its next block.
-        """
-        feature_map = self._measured_map() if relative else self.feature_map_
-        size = feature_map.rows_per_block(
-            len(rows), self._n_outcomes(), self.batch_size, stretch
-        )
-        buffers = {}
-
-        def work(worker, block):
-            if worker not in buffers:
-                shape = (min(size, len(rows)), feature_map.n_columns_)
-                buffers[worker] = np.empty(shape, feature_map.column_dtype_)
-            which = block if order is None else order[block]
-            part = self._apply_scaling(rows[which])
-            columns, log_scale = feature_map.columns(
-                part,
-                relative=relative,
-                row_scale=None if row_scale is None else row_scale[which],
-                out=buffers[worker][: len(part)],
+        readout = self._readout(self.model_.readout if self.is_prepared else None)
+        # A batch is there as it was given, checked, scaled, and sorted by its target.
+        copies = 3 if not readout.has_target else 7 if readout.needs_sample else 4
+        outcomes = n_outcomes or readout.n_outcomes
+        if self.is_prepared:
+            representation = self.model_.representation
+            return representation.memory(
+                outcomes, batch_rows, copies, readout.open_sums
             )
-            return use(worker, which, columns, log_scale)
-
-        return map_blocks(work, len(rows), size)
-
-    def _measured_map(self):
-        """The map of the rows that are asked for."""
-        return self.feature_map_
-
-    def _log_measured(self, rows):
-        """Measured values of checked rows as logarithms, shape (n, K), float64."""
-        measure = self._measurement()
-
-        def use(worker, which, columns, log_scale):
-            measured = measure(columns).astype(np.float64)
-            return log_measured(measured, log_scale, self._power)
-
-        return np.concatenate(self._for_blocks(rows, use, relative=True, stretch=2))
-
-    def _log_norm(self):
-        """What turns a measured logarithm into a log-density in the user's units."""
-        if self.schema_ is None:
-            mass = self.feature_map_.log_mass(self._power)
-        else:
-            mass = self.schema_.log_mass(self.gamma_)
-        return self.scaling_.log_volume - mass
-
-    # ---- bookkeeping -------------------------------------------------------------
-
-    def _forget(self):
-        for name in [
-            n for n in vars(self) if n.endswith("_") and not n.startswith("_")
-        ]:
-            delattr(self, name)
-
-    def _set_state(self, state):
-        self.state_ = state
-        self._cache = Cache()
-
-    def _measurement(self):
-        """The function that measures columns, made when first needed."""
-        return self._cache.get("measurement", self._rank(), self._prepare_measurement)
-
-    def _rank(self):
-        """The rank to measure with."""
-        return getattr(self, "rank", None)
-
-    def _is_prepared(self):
-        return hasattr(self, "feature_map_")
-
-    def __sklearn_is_fitted__(self):
-        return getattr(self, "state_", None) is not None
-
-    def _require_prepared(self):
-        if not self._is_prepared():
-            raise NotFittedError(
-                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' or "
-                "'prepare' with appropriate arguments first."
-            )
-
-    def _require_rows(self):
-        check_is_fitted(self)
-        if not float(np.sum(self.state_.weight)) > 0:
-            raise NotFittedError(
-                f"This {type(self).__name__} instance holds no rows any more."
-            )
-
-    def _check_mergeable(self, other, what="merge"):
-        if type(other) is not type(self):
-            raise TypeError(
-                f"{what}: a {type(self).__name__} takes models of its own class, "
-                f"got {type(other).__name__}"
-            )
-        other._require_prepared()
-        if other.fingerprint() != self.fingerprint():
+        if n_features is None:
             raise ValueError(
-                f"{what}: the models differ in scaling, gamma or feature map, so their "
-                "states do not add. Fit the second one from a copy: "
-                "first.blank().partial_fit(X), or prepare() both on the same sample "
-                "with the same random_state"
+                "n_features must be given for a model that is not prepared: the number "
+                "of columns of its rows"
             )
-
-    def fingerprint(self):
-        """Digest of scaling, γ and map: models that share it can be merged."""
-        self._require_prepared()
-        scaling = (self.scaling_.centre.tolist(), self.scaling_.matrix.tolist())
-        text = f"{self.feature_map_.fingerprint()} {scaling} {self._drawn()}"
-        if self.schema_ is not None:
-            text += f" {self.schema_!r}"
-        return hashlib.sha256(text.encode()).hexdigest()
-
-    def _drawn(self):
-        """What else two states must share to add up, as text."""
-        return ""
-
-    def _keep(self):
-        """The attributes that a model file may keep, by name."""
-        return vars(self)
-
-    def _restore(self):
-        """Set what follows from the attributes that a model file keeps."""
-        self._set_state(self.state_)
-
-    def __getstate__(self):
-        state = super().__getstate__().copy()
-        state.pop("_cache", None)
-        return state
-
-    def __setstate__(self, state):
-        super().__setstate__(state)
-        if self._is_prepared():
-            self._cache = Cache()
+        dtype = check_float_dtype(type(self).__name__, self.dtype)
+        return estimate_memory(
+            n_features=n_features,
+            n_columns=self.n_components,
+            n_outcomes=outcomes,
+            matrix=self.representation != "mean",
+            itemsize=np.dtype(dtype or np.float64).itemsize,
+            batch_rows=batch_rows,
+            batch_copies=copies,
+            open_sums=readout.open_sums,
+        )

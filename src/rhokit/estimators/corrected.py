@@ -1,11 +1,16 @@
 """Densities less the error of their map, as far as a sample of rows shows it."""
 
-from copy import copy
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from rhokit.batch import Batch
 from rhokit.core import log_measured
 from rhokit.features import KernelSum
+from rhokit.models import Model
+from rhokit.models.gaps import refuse_gaps
 
 
 class CorrectedDensity:
@@ -27,25 +32,31 @@ class CorrectedDensity:
 
     Parameters
     ----------
-    model : DMKDE
-        With its rows.
-    rows : array of shape (s, d), checked
-    weights : array of shape (s,), or None
+    estimator : DMKDE
+        Whose rows are asked for.
+    model : Model
+        Of that estimator, with its rows.
+    batch : Batch
+        A random sample of them.
     """
 
-    def __init__(self, model, rows, weights):
-        self._model = copy(model).set_params(rank=None)
-        self._model._set_state(model.state_)
-        part = self._model.blank()
-        part._add(rows, weights, None)
-        states = [model.state_, part.state_]
-        self._born = self._model._measure_states(states, rank=None).born
-        scaled = self._model._apply_scaling(rows)
-        self._kernels = KernelSum(scaled, weights, model.gamma_)
-        share = part.state_.weight[0] / model.state_.weight[0]
+    def __init__(self, estimator: Any, model: Model, batch: Batch) -> None:
+        plan = model.plan
+        if plan.gamma is None:
+            raise ValueError(
+                "corrected: only densities of numbers have a kernel that the map "
+                f"approximates, not those of {type(plan.feature_map).__name__}"
+            )
+        part = model.total(batch, None)
+        self._estimator = estimator
+        self._model = replace(model, rank=None)
+        self._born = self._model.representation.measure([model.state, part], None)
+        scaled = plan.scale(batch.rows)
+        self._kernels = KernelSum(scaled, batch.weights, plan.gamma)
+        share = part.weight[0] / model.weight[0]
         self._log_share = float(np.log(min(share, 1.0)))
 
-    def score_samples(self, X):
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Log-density at each row, in the user's units.
 
         Parameters
@@ -57,28 +68,28 @@ class CorrectedDensity:
         log_density : array of shape (n,), float64
         """
         model = self._model
-        rows = model._checked(X)
-        model._refuse_gaps(rows, "corrected")
+        rows = self._estimator.check_query(X)
+        refuse_gaps(rows, "corrected")
         represented, sampled = self._log_measured(rows).T
-        exact = self._kernels.log_mean(model._apply_scaling(rows))
+        exact = self._kernels.log_mean(model.plan.scale(rows))
         top = np.maximum(np.maximum(represented, sampled), exact)
         with np.errstate(divide="ignore", under="ignore", invalid="ignore"):
             terms = (np.exp(logs - top) for logs in (represented, exact, sampled))
             whole, kernels, part = terms
             logs = top + np.log(np.maximum(whole + kernels - part, 0))
-        return np.maximum(logs, exact + self._log_share) + model._log_norm()
+        least = exact + self._log_share
+        return np.asarray(np.maximum(logs, least) + model.log_norm())
 
-    def _log_measured(self, rows):
+    def _log_measured(self, rows: NDArray[Any]) -> NDArray[np.float64]:
         """What the model and the sample measure, from the same columns, (n, 2)."""
 
-        def use(worker, which, columns, log_scale):
+        def use(worker: int, which: Any, columns: Any, log_scale: Any) -> Any:
             measured = self._born(columns).astype(np.float64)
             return log_measured(measured, log_scale)
 
-        blocks = self._model._for_blocks(rows, use, relative=True, stretch=2)
-        return np.concatenate(blocks)
+        return np.concatenate(self._model.for_blocks(rows, use, stretch=2))
 
-    def density(self, X):
+    def density(self, X: Any) -> NDArray[np.float64]:
         """Density at each row, in the user's units; see :meth:`score_samples`."""
         with np.errstate(over="ignore", under="ignore"):
-            return np.exp(self.score_samples(X))
+            return np.asarray(np.exp(self.score_samples(X)))

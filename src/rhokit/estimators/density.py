@@ -1,52 +1,27 @@
 """DMKDE: density estimation with a density matrix."""
 
-from copy import copy
 from itertools import product
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import DensityMixin
-from sklearn.utils.validation import check_is_fitted
 
-from rhokit.core import leave_one_out
-from rhokit.estimators.base import StateEstimator
+from rhokit.core import GaussianKernel
+from rhokit.estimators.base import MATRIX, OnePassEstimator
 from rhokit.estimators.corrected import CorrectedDensity
-from rhokit.estimators.grid_answers import GridAnswers
-from rhokit.estimators.matrix_state import MatrixState
-from rhokit.estimators.sampler import MixedProposal, Proposal, draw_rows
-from rhokit.fast import small_algebra
+from rhokit.models import DensitySeries, Model, draw_samples, series_of
+from rhokit.readouts import DensityReadOut
 from rhokit.validation import check_count, check_weights, generator
 
 
-class DensityEstimator(DensityMixin, StateEstimator):
+class DensityEstimator(DensityMixin, OnePassEstimator):
     """What all density estimators answer, whatever their state is."""
 
-    def score_samples(self, X, *, leave_one_out=False):
-        """Log-density at each row, in the user's units.
+    def _readout(self, known: Any = None) -> DensityReadOut:
+        return known or DensityReadOut()
 
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-        leave_one_out : bool, default=False
-            For rows that the model was fitted to, with weight one: take each one's own
-            contribution out, in closed form. What is left cannot be told from zero
-            below about 1e-15 of that contribution (1e-6 in float32; on a grid, 1e-11
-            of all rows), so rows far from all others get too high a value, or ``-inf``.
-
-        Returns
-        -------
-        log_density : array of shape (n,), float64
-            ``-inf`` where the density is exactly zero. Of rows that lack values, that
-            of the columns they have (``missing="integrate"``).
-        """
-        self._require_rows()
-        rows = self._checked(X)
-        logs = self._log_measured(rows)[:, 0]
-        if leave_one_out:
-            self._refuse_gaps(rows)
-            logs = self._without_own(rows, logs)
-        return logs + self._log_norm_of(rows)
-
-    def score(self, X, y=None, sample_weight=None):
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Mean log-density of the rows.
 
         Rows below :attr:`floor_` count as that: how far below they are, the model
@@ -61,15 +36,15 @@ class DensityEstimator(DensityMixin, StateEstimator):
         logs = np.maximum(self.score_samples(X), self.floor_)
         return float(np.average(logs, weights=check_weights(sample_weight, len(logs))))
 
-    def density(self, X):
+    def density(self, X: Any) -> NDArray[np.float64]:
         """Density at each row, in the user's units.
 
         In many dimensions this over- or underflows: :meth:`score_samples` does not.
         """
         with np.errstate(over="ignore", under="ignore"):
-            return np.exp(self.score_samples(X))
+            return np.asarray(np.exp(self.score_samples(X)))
 
-    def sample(self, n_samples=1, random_state=None):
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
         """Rows drawn from the fitted density.
 
         Of categories, with their probabilities; on a grid, by inverse
@@ -91,39 +66,9 @@ class DensityEstimator(DensityMixin, StateEstimator):
             Where columns are categories, a dict of columns by name, as
             ``pandas.DataFrame`` and ``polars.DataFrame`` take it.
         """
-        self._require_rows()
-        if self._samples_on_grid():
-            return self._sample_on_grid(n_samples, random_state)
-        rng = generator(random_state)
-        atoms = self.feature_map_.atoms()
-        if atoms is not None:
-            values = np.asarray(atoms, dtype=object)
-            chances = np.exp(self._log_measured(values)[:, 0])
-            return values[rng.choice(len(values), n_samples, p=chances / chances.sum())]
-        if self.gamma_ is None:
-            raise ValueError(
-                "sample: rows can be drawn from maps of the Gaussian kernel and from "
-                f"categories, not from {type(self.feature_map_).__name__}"
-            )
-        floor = np.log(2) + self.feature_map_.log_floor_ * self._power / 2
+        return draw_samples(self.fitted_model(), n_samples, generator(random_state))
 
-        def log_density(scaled):
-            rows = self.scaling_.invert(scaled).astype(self.feature_map_.dtype_)
-            logs = self._log_measured(rows)[:, 0]
-            if np.isinf(floor):
-                return logs
-            above = logs > floor
-            safe = np.where(above, logs, floor + 1.0)
-            return np.where(above, safe + np.log1p(-np.exp(floor - safe)), -np.inf)
-
-        proposal = self._proposal
-        if self.schema_ is not None:
-            proposal = MixedProposal(proposal, self.schema_)
-        scaled = draw_rows(log_density, proposal, n_samples, self.gamma_, rng)
-        rows = self.scaling_.invert(scaled)
-        return rows if self.schema_ is None else self.schema_.decode(rows)
-
-    def grid(self, n=None):
+    def grid(self, n: int | None = None) -> tuple[NDArray[np.float64], ...]:
         """Regular points and the density at them, for a plot of one or two columns.
 
         Parameters
@@ -149,98 +94,77 @@ class DensityEstimator(DensityMixin, StateEstimator):
         >>> bool(abs(density.sum() * (x[1] - x[0]) - 1) < 1e-3)
         True
         """
-        self._require_rows()
+        model = self.fitted_model()
         check_count("n", n)
-        d = self.n_features_in_
-        if self.gamma_ is None:
-            raise ValueError(
-                "grid: only densities of numbers can be drawn, not those of "
-                f"{type(self.feature_map_).__name__}"
-            )
-        if self.schema_ is not None:
-            raise ValueError(
-                "grid: only columns of numbers can be drawn, this model has "
-                f"categories in {self.schema_.names}: take marginal() of the others"
-            )
-        if d > 2:
-            raise ValueError(
-                "grid: densities of one or two columns can be drawn, this model has "
-                f"{d}; on a grid of three, take marginal() first"
-            )
-        n = n or (512 if d == 1 else 128)
-        axes = list(np.linspace(*self._extent(), n).T)
-        return (*axes, self._density_on(axes))
-
-    def _extent(self):
-        """Lowest and highest values (d,) between which the density is worth a look."""
-        low, high = self._scaled_extent()
-        width = 3 / np.sqrt(2 * self.gamma_)
-        ends = zip(low - width, high + width, strict=True)
-        corners = np.array(list(product(*ends)))
-        rows = self.scaling_.invert(corners)
-        return rows.min(axis=0), rows.max(axis=0)
-
-    def _scaled_extent(self):
-        """The same in scaled units, but for the kernel's width."""
-        anchors, widths = self._proposal.anchors, self._proposal.widths
-        return (anchors - 2 * widths).min(axis=0), (anchors + 2 * widths).max(axis=0)
-
-    def _density_on(self, axes):
-        """Density at all points of a grid, the last column's values first."""
+        _refuse_to_draw(model)
+        d = model.plan.columns.n_features
+        axes = list(np.linspace(*_extent(model), n or (512 if d == 1 else 128)).T)
+        if model.plan.representation == "series" and model.plan.scaling.by_columns:
+            return (*axes, series_of(model).on_axes(axes))
         points = np.stack(np.meshgrid(*axes), axis=-1)
-        nameless = copy(self)  # as points of a grid are
-        vars(nameless).pop("feature_names_in_", None)
-        density = nameless.density(points.reshape(-1, len(axes)))
-        return density.reshape(points.shape[:-1])
+        rows = points.reshape(-1, d).astype(model.plan.feature_map.dtype_)
+        with np.errstate(over="ignore", under="ignore"):
+            density = np.exp(model.log_density(rows))
+        return (*axes, density.reshape(points.shape[:-1]))
 
-    def coverage(self, X):
-        """How well the map represents each row, in [0, 1]: see the map's ``coverage``.
+    def reach(self, X: Any) -> NDArray[Any]:
+        """How well the map represents each row, in [0, 1]: see the map's ``reach``.
 
-        With landmarks, rows with little coverage have too small a density. NaN for
+        With landmarks, rows that these do not reach have too small a density. NaN for
         rows that lack values.
         """
-        check_is_fitted(self)
-        rows = self._scaled(X)
-        if not self._may_miss():
-            return self.feature_map_.coverage(rows)
+        model, rows = self.fitted_model(), self.check_query(X)
+        scaled = model.plan.scale(rows)
+        if not model.lacks(rows):
+            return model.plan.feature_map.reach(scaled)
         whole = ~np.isnan(rows).any(axis=1)
         found = np.full(len(rows), np.nan)
         if whole.any():
-            found[whole] = self.feature_map_.coverage(rows[whole])
+            found[whole] = model.plan.feature_map.reach(scaled[whole])
         return found
 
     @property
-    def floor_(self):
+    def floor_(self) -> float:
         """Log-density below which the map cannot tell the density from zero.
 
         ``-inf`` for landmarks and categories, whose density falls to zero.
         """
-        check_is_fitted(self)
-        return self.feature_map_.log_floor_ * self._power / 2 + self._log_norm()
-
-    def _plan_sampling(self, scaled, weights, rng):
-        if self.gamma_ is not None and not self._samples_on_grid():
-            with small_algebra(scaled.shape[1]):
-                self._proposal = Proposal.from_rows(scaled, weights, self.gamma_, rng)
-
-    def _samples_on_grid(self):
-        """Whether rows are drawn from a Fourier series."""
-        return False
-
-    def _log_norm_of(self, rows):
-        """What turns logarithms of rows into log-densities, for all or each of them."""
-        return self._log_norm()
-
-    def _without_own(self, rows, logs):
-        lengths = self.feature_map_.lengths(self._apply_scaling(rows))
-        own = lengths.astype(np.float64) ** self._power
-        total = float(self.state_.weight[0])
-        rest = leave_one_out(np.exp(logs), own, np.ones(len(own)), total)
-        with np.errstate(divide="ignore"):
-            return np.log(rest)
+        model = self.fitted_model()
+        floor = model.plan.feature_map.log_floor_ * model.representation.power / 2
+        return float(floor + model.log_norm())
 
 
-class DMKDE(GridAnswers, MatrixState, DensityEstimator):
+def _extent(model: Model) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Lowest and highest values (d,) between which the density is worth a look."""
+    assert model.plan.gamma is not None
+    low, high = model.representation.extent()
+    width = 3 * GaussianKernel(model.plan.gamma).bandwidth
+    ends = zip(low - width, high + width, strict=True)
+    corners = model.plan.scaling.invert(np.array(list(product(*ends))))
+    return corners.min(axis=0), corners.max(axis=0)
+
+
+def _refuse_to_draw(model: Model) -> None:
+    """Refuse what has no picture in one or two columns of numbers."""
+    plan, d = model.plan, model.plan.columns.n_features
+    if plan.gamma is None:
+        raise ValueError(
+            "grid: only densities of numbers can be drawn, not those of "
+            f"{type(plan.feature_map).__name__}"
+        )
+    if plan.columns.schema is not None:
+        raise ValueError(
+            "grid: only columns of numbers can be drawn, this model has "
+            f"categories in {plan.columns.schema.names}: take marginal() of the others"
+        )
+    if d > 2:
+        raise ValueError(
+            "grid: densities of one or two columns can be drawn, this model has "
+            f"{d}: take marginal() first"
+        )
+
+
+class DMKDE(DensityEstimator):
     r"""Kernel density estimation with a density matrix (DMKDE).
 
     The data are summed up in one matrix of fixed size, in one pass,
@@ -271,8 +195,8 @@ class DMKDE(GridAnswers, MatrixState, DensityEstimator):
         dimension, or those above the mean eigenvalue. None keeps all. A grid has none.
     feature_map : str or FeatureMap, default="auto"
         ``"auto"`` takes ``"grid"`` for one or two columns (for three, where it is
-        small), which is exact to 1e-8 of the peak and gives the answers of
-        :class:`GridAnswers`; else ``"landmarks"``. ``"quadrature"`` is a grid with a
+        small), which is exact to 1e-8 of the peak and gives all answers
+        of :meth:`series`; else ``"landmarks"``. ``"quadrature"`` is a grid with a
         matrix, which has a rank; ``"fourier"`` is the paper's map. An instance is
         cloned and given the model's γ.
     scale : {"auto", "std", "robust", "whiten"}, array-like of shape (d,) or None
@@ -325,19 +249,21 @@ class DMKDE(GridAnswers, MatrixState, DensityEstimator):
     array([0.106, 0.019, 0.278])
     """
 
+    _parameter_table: ClassVar[dict[str, Any]] = MATRIX
+
     def __init__(
         self,
         *,
-        gamma="loo",
-        n_components=1024,
-        rank=None,
-        feature_map="auto",
-        scale="auto",
-        missing="raise",
-        batch_size=None,
-        dtype=None,
-        random_state=None,
-    ):
+        gamma: float | str = "loo",
+        n_components: int = 1024,
+        rank: Any = None,
+        feature_map: Any = "auto",
+        scale: Any = "auto",
+        missing: str = "raise",
+        batch_size: int | None = None,
+        dtype: Any = None,
+        random_state: Any = None,
+    ) -> None:
         self.gamma = gamma
         self.n_components = n_components
         self.rank = rank
@@ -348,7 +274,25 @@ class DMKDE(GridAnswers, MatrixState, DensityEstimator):
         self.dtype = dtype
         self.random_state = random_state
 
-    def corrected(self, X, sample_weight=None):
+    def series(self) -> DensitySeries:
+        """The density as a Fourier series, with all that follows in closed form.
+
+        Distribution function, quantiles, probabilities of boxes, conditionals,
+        moments, entropy, modes and gradients. For models of one to three columns of
+        numbers, on a grid or over landmarks; of others, take :meth:`marginal` first.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rhokit import DMKDE
+        >>> X = np.random.default_rng(0).normal(size=(400, 6))
+        >>> model = DMKDE(gamma="scott", random_state=0).fit(X)
+        >>> model.marginal(2).series().quantile(0.5).round(1) + 0
+        0.0
+        """
+        return series_of(self.fitted_model())
+
+    def corrected(self, X: Any, sample_weight: Any = None) -> CorrectedDensity:
         """This density less the error of its map, as far as some of its rows show it.
 
         Where the kernel is narrow for the number of columns, landmarks miss part of
@@ -384,18 +328,6 @@ class DMKDE(GridAnswers, MatrixState, DensityEstimator):
         >>> exact.score_samples(queries).round(1)
         array([7.4, 7.3, 6.2])
         """
-        self._require_rows()
-        self._refuse_factor()
-        if self.gamma_ is None:
-            raise ValueError(
-                "corrected: only densities of numbers have a kernel that the map "
-                f"approximates, not those of {type(self.feature_map_).__name__}"
-            )
-        rows, weights, _ = self._check(X, None, sample_weight, reset=False)
-        return CorrectedDensity(self, rows, weights)
-
-    def _sum(self, rows, weights, target):
-        return self._sum_outcomes(rows, weights)
-
-    def _prepare_measurement(self):
-        return self._measure_outcomes(self.rank).born
+        model = self.fitted_model()
+        batch = self.check_batch(X, None, sample_weight)
+        return CorrectedDensity(self, model, batch)

@@ -1,10 +1,11 @@
 """The paper's linear variant: a mean of features instead of a matrix."""
 
-from copy import copy
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rhokit.core import FeatureMean
+from rhokit.estimators.base import COMMON
 from rhokit.estimators.density import DensityEstimator
 
 
@@ -44,19 +45,20 @@ class MeanEmbeddingKDE(DensityEstimator):
     array([0.106, 0.019, 0.278])
     """
 
-    _power = 1
+    _parameter_table: ClassVar[dict[str, Any]] = COMMON
+    representation = "mean"
 
     def __init__(
         self,
         *,
-        gamma="loo",
-        n_components=1024,
-        feature_map="auto",
-        scale="auto",
-        batch_size=None,
-        dtype=None,
-        random_state=None,
-    ):
+        gamma: float | str = "loo",
+        n_components: int = 1024,
+        feature_map: Any = "auto",
+        scale: Any = "auto",
+        batch_size: int | None = None,
+        dtype: Any = None,
+        random_state: Any = None,
+    ) -> None:
         self.gamma = gamma
         self.n_components = n_components
         self.feature_map = feature_map
@@ -65,42 +67,15 @@ class MeanEmbeddingKDE(DensityEstimator):
         self.dtype = dtype
         self.random_state = random_state
 
-    def compact(self):
-        """A copy: a mean of features is as small as it gets."""
-        self._require_rows()
-        return copy(self)
-
-    def density(self, X):
+    def density(self, X: Any) -> NDArray[np.float64]:
         """Density at each row, in the user's units; may be slightly negative."""
-        self._require_rows()
-        measure = self._measurement()
-        blocks = self._for_blocks(
-            self._checked(X),
-            lambda worker, which, columns, log_scale: measure(columns)[:, 0],
-        )
+        model, rows = self.fitted_model(), self.check_query(X)
+        measure = model.measure()
+
+        def use(worker: int, which: Any, columns: Any, log_scale: Any) -> Any:
+            return measure(columns)[:, 0]
+
+        blocks = model.plan.for_blocks(rows, use, batch_size=self.batch_size)
         with np.errstate(over="ignore", under="ignore"):
-            return np.concatenate(blocks).astype(np.float64) * np.exp(self._log_norm())
-
-    def _sum(self, rows, weights, target):
-        feature_map = self.feature_map_
-        wide = np.result_type(feature_map.column_dtype_, np.float64)
-        sums = {}
-        scale = None if weights is None else weights.astype(feature_map.dtype_)
-
-        def use(worker, which, columns, log_scale):
-            ones = np.ones(len(columns), columns.dtype)
-            sums[worker] = sums.get(worker, 0) + (ones @ columns).astype(wide)
-
-        self._for_blocks(rows, use, row_scale=scale)
-        weight = len(rows) if weights is None else weights.sum()
-        total = sum(sums[worker] for worker in sorted(sums))
-        return FeatureMean(total[None], np.array([float(weight)]))
-
-    def _prepare_measurement(self):
-        mean = self.state_.normalized()[0].conj()
-        whitening = self.feature_map_.whitening_
-        if whitening is not None:
-            whitening = whitening.astype(np.float64)
-            mean = whitening @ (whitening.T @ mean)
-        weights = mean.astype(self.feature_map_.column_dtype_)
-        return lambda columns: (columns @ weights).real[:, None]
+            values = np.concatenate(blocks).astype(np.float64)
+            return np.asarray(values * np.exp(model.log_norm()))

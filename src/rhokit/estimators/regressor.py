@@ -2,41 +2,19 @@
 
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils import check_array
-from sklearn.utils.validation import check_consistent_length
 
-from rhokit.core import log_posterior
-from rhokit.core.arrays import safe_log
-from rhokit.core.distributions import mean_and_std, quantiles
-from rhokit.estimators.conformal import (
-    interval_offsets,
-    quantile_offsets,
-    sorted_by_share,
-    tails_of,
-    uncrossed,
-)
-from rhokit.estimators.outcomes import OutcomeEstimator
-from rhokit.estimators.ranges import range_of, refuse_outside
-from rhokit.estimators.supervised_choice import map_overlaps
-from rhokit.estimators.tasks import Levels, Values
+from rhokit.estimators.base import TARGET, OnePassEstimator
 from rhokit.features import SoftmaxFeatures
-from rhokit.validation import Interval, StrOptions
-
-# Outcome weights below the square of this are left out: together they are less than
-# 1e-10 of a row, which then has few outcomes instead of all.
-_LEAST_ROOT = 1e-6
-# Groups of similar targets, for the scaling.
-_MOST_GROUPS = 10
-# What leave-one-out chooses from: levels, and sharpness in units of their distance.
-_LEVELS = (16, 32, 64)
-_BETAS = (0.5, 1.0, 2.0, 4.0)
+from rhokit.readouts import LevelReadOut
+from rhokit.validation import Interval, StrOptions, check_levels
 
 
-class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
+class QMRegressor(RegressorMixin, MultiOutputMixin, OnePassEstimator):
     r"""Regression by measuring a joint state of inputs and targets (QMR).
 
     Targets become states over equally spaced levels (eq. phi_sm), and measuring the
@@ -104,7 +82,7 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
     True
     """
 
-    _parameter_table: ClassVar = OutcomeEstimator._parameter_table | {
+    _parameter_table: ClassVar[dict[str, Any]] = TARGET | {
         "n_levels": [Interval(Integral, 2, None, closed="left"), StrOptions({"loo"})],
         "beta": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
         "bounds": ["array-like", None],
@@ -114,20 +92,20 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
     def __init__(
         self,
         *,
-        gamma="loo",
-        n_components=1024,
-        rank=None,
-        feature_map="auto",
-        scale="auto",
-        n_levels=32,
-        beta="loo",
-        bounds=None,
-        calibration="loo",
-        missing="raise",
-        batch_size=None,
-        dtype=None,
-        random_state=None,
-    ):
+        gamma: float | str = "loo",
+        n_components: int = 1024,
+        rank: Any = None,
+        feature_map: Any = "auto",
+        scale: Any = "auto",
+        n_levels: Any = 32,
+        beta: Any = "loo",
+        bounds: Any = None,
+        calibration: str | None = "loo",
+        missing: str = "raise",
+        batch_size: int | None = None,
+        dtype: Any = None,
+        random_state: Any = None,
+    ) -> None:
         self.gamma = gamma
         self.n_components = n_components
         self.rank = rank
@@ -142,27 +120,33 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
         self.dtype = dtype
         self.random_state = random_state
 
-    # ---- answers -------------------------------------------------------------------
+    def _readout(self, known: Any = None) -> LevelReadOut:
+        return replace(
+            known or LevelReadOut(),
+            wanted_levels=self.n_levels,
+            wanted_beta=self.beta,
+            bounds=self.bounds,
+            calibration=self.calibration,
+        )
 
-    def predict(self, X, return_std=False):
+    def predict(self, X: Any, return_std: bool = False) -> Any:
         """Mean of each row's distribution, shape (n,) or (n, t).
 
         With ``return_std``, also its standard deviation, of the same shape.
         """
-        self._require_rows()
-        rows = self._checked(X)
-        if not return_std and self._rank() is None and not self._lacks(rows):
-            return self._by_target(self._means(rows))
-        distributions = self._read_out(self._log_measured(rows))
-        moments = [mean_and_std(*each) for each in distributions]
-        mean, std = (self._by_target(part) for part in zip(*moments, strict=True))
-        return (mean, std) if return_std else mean
+        model, rows = self.fitted_model(), self.check_query(X)
+        answer = model.readout.moments if return_std else model.readout.predict
+        return answer(model, rows)
 
-    def predict_distribution(self, X):
+    def predict_distribution(self, X: Any) -> NDArray[np.float64]:
         """Probability of every level of ``levels_``, shape (n, m) or (n, t, m)."""
-        return self._by_target([chances for chances, _ in self._distributions(X)])
+        model = self.fitted_model()
+        pairs = model.readout.distributions(model, self.check_query(X))
+        return np.asarray(model.readout.by_target([found for found, _ in pairs]))
 
-    def predict_quantiles(self, X, quantiles=(0.05, 0.5, 0.95)):
+    def predict_quantiles(
+        self, X: Any, quantiles: Any = (0.05, 0.5, 0.95)
+    ) -> NDArray[np.float64]:
         """Values below which the target lies with given probabilities.
 
         Parameters
@@ -175,12 +159,11 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
         values : array of shape (n, q) or (n, t, q)
             Never falling as the probability rises.
         """
-        wanted = self._checked_shares("quantiles", quantiles)
-        offsets = self._quantile_offsets(wanted)
-        found = self._moved(self._distributions(X), wanted, offsets)
-        return self._by_target([sorted_by_share(part, wanted) for part in found])
+        model, levels = self.fitted_model(), check_levels("quantiles", quantiles)
+        rows = self.check_query(X)
+        return np.asarray(model.readout.quantiles(model, rows, levels))
 
-    def predict_interval(self, X, coverage=0.9):
+    def predict_interval(self, X: Any, coverage: Any = 0.9) -> NDArray[np.float64]:
         """Interval that holds the target with a given probability.
 
         Between two quantiles of each row's distribution, widened or narrowed by what
@@ -197,271 +180,28 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OutcomeEstimator):
         -------
         interval : array of shape (n, 2) or (n, t, 2); of several, (..., c, 2)
         """
-        wanted = self._checked_shares("coverage", coverage)
-        distributions = self._distributions(X)
-        found = [self._intervals(distributions, each) for each in wanted]
+        model, coverages = self.fitted_model(), check_levels("coverage", coverage)
+        found = model.readout.intervals(model, self.check_query(X), coverages)
         if np.ndim(coverage) == 0:
-            return self._by_target(found[0])
-        return self._by_target(
-            [np.stack(part, axis=1) for part in zip(*found, strict=True)]
-        )
+            return np.asarray(found[0])
+        return np.stack(found, axis=-2)
 
     @property
-    def levels_(self):
-        """The levels in the units of the targets."""
-        levels = np.column_stack([m.landmarks_[:, 0] for m in self.output_maps_])
-        return levels[:, 0] if self._one_target else levels
+    def levels_(self) -> NDArray[np.float64]:
+        """The levels in the units of the targets, shape (m,) or (m, t)."""
+        return np.asarray(self.readout_.levels())
 
-    # ---- targets -------------------------------------------------------------------
+    @property
+    def n_levels_(self) -> int:
+        """Number of levels of a target."""
+        return int(self.readout_.n_levels)
 
-    def _check_target(self, y, rows, weights, *, reset):
-        self._require_target(y)
-        target = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-        check_consistent_length(rows, target)
-        flat, target = target.ndim == 1, target.reshape(len(target), -1)
-        if reset:
-            self._one_target = flat
-            seen = target if weights is None else target[weights > 0]
-            self._low, self._high = range_of(self._with_foreseen(seen), self.bounds)
-        elif target.shape[1] != len(self._low):
-            raise ValueError(
-                f"y must have {len(self._low)} targets, as before, got "
-                f"{target.shape[1]}"
-            )
-        names = ["y"] if self._one_target else None
-        refuse_outside(target, self._low, self._high, weights, names)
-        return target
+    @property
+    def beta_(self) -> float:
+        """Sharpness of the targets' states."""
+        return float(self.readout_.beta)
 
-    def _with_foreseen(self, target):
-        """Targets (n, t) and those that were announced."""
-        foreseen = getattr(self, "_foreseen", None)
-        if foreseen is None:
-            return target
-        return np.concatenate(
-            [target, np.asarray(foreseen, dtype=float).reshape(-1, target.shape[1])]
-        )
-
-    _open_sums = 16  # a value belongs to several levels
-
-    def _n_outcomes(self):
-        if hasattr(self, "output_maps_"):
-            return self.n_levels_ * len(self.output_maps_)
-        return max(_LEVELS) if self.n_levels == "loo" else self.n_levels
-
-    def _essential_targets(self, y):
-        return np.stack([np.min(y, axis=0), np.max(y, axis=0)])
-
-    def _groups(self, target, weights):
-        """Groups of about equal weight with similar first targets."""
-        first = target[:, 0]
-        levels = np.arange(1, _MOST_GROUPS) / _MOST_GROUPS
-        inner = np.quantile(first, levels, weights=weights, method="inverted_cdf")
-        return np.searchsorted(np.unique(inner), first, side="right")
-
-    def _task(self, target, weights):
-        return Values(target, weights)
-
-    def _plan_readout(self, loo, sample):
-        """Choose the levels' number and sharpness; make the maps of the targets."""
-        counts = _LEVELS if self.n_levels == "loo" else (self.n_levels,)
-        sharps = _BETAS if self.beta == "loo" else (None,)
-        options = [
-            (m, float(self.beta) if sharp is None else sharp * (m - 1) ** 2)
-            for m in counts
-            for sharp in sharps
-        ]
-        if len(options) > 1:
-            losses = self._quantile_losses(loo, sample, options)
-            options = [options[int(np.argmin(losses))]]
-        self.n_levels_, self.beta_ = options[0]
-        self.output_maps_ = self._output_maps(*options[0])
-
-    def _output_maps(self, n_levels, beta):
-        """One map per target."""
-        maps = [
-            SoftmaxFeatures(n_components=n_levels, beta=beta, bounds=[[low], [high]])
-            for low, high in zip(self._low, self._high, strict=True)
-        ]
-        return [each.fit([[low]]) for each, low in zip(maps, self._low, strict=True)]
-
-    def _quantile_losses(self, loo, sample, options):
-        """Mean loss of quantiles predicted for rows left out, for each option."""
-        tasks = [Levels(self._output_maps(*option)) for option in options]
-        probes = loo.probes()
-        overlaps = map_overlaps(self.feature_map_, sample, probes)
-        evidence = [loo.evidence(task.evidence) for task in tasks]
-        gathered = loo.gather(overlaps, probes, np.concatenate(evidence, axis=1))
-        stops = np.cumsum([part.shape[1] for part in evidence])[:-1]
-        which, target, weight = loo.members(probes)
-        return [
-            task.quantile_loss(part[which], target, weight)
-            for task, part in zip(tasks, np.split(gathered, stops, axis=1), strict=True)
-        ]
-
-    def _restore(self):
-        super()._restore()
-        self.output_maps_ = self._output_maps(self.n_levels_, self.beta_)
-
-    def _rank_task(self, loo):
-        return Levels(self.output_maps_)
-
-    # ---- what is summed and measured -----------------------------------------------
-
-    def _sum(self, rows, weights, target):
-        """Sums of every target's levels, one after the other."""
-        parts = [
-            self._sum_outcomes(
-                rows,
-                weights,
-                lambda which, column=column: self._roots(target[which], column),
-                np.argsort(target[:, column], kind="stable"),
-                self.n_levels_,
-            )
-            for column in range(target.shape[1])
-        ]
-        if len(parts) == 1:
-            return parts[0]
-        total = np.concatenate([part.total for part in parts])
-        weight = np.concatenate([part.weight for part in parts])
-        return replace(parts[0], total=total, weight=weight)
-
-    def _roots(self, target, column):
-        """Square roots of the outcome weights of one target, shape (n, m)."""
-        roots = self.output_maps_[column].states(target[:, column : column + 1])
-        return np.where(roots > _LEAST_ROOT, roots, 0)
-
-    def _sample_roots(self, sample):
-        columns = range(sample.target.shape[1])
-        return np.concatenate([self._roots(sample.target, c) for c in columns], axis=1)
-
-    def _log_shares(self, weight):
-        """Of the first target's levels, which make up all rows."""
-        mine = np.arange(weight.shape[-1]) < self.n_levels_
-        mass = np.where(mine, weight, 0)
-        return safe_log(mass / mass.sum(axis=-1, keepdims=True))
-
-    def _drawn(self):
-        bounds = self._low.tolist(), self._high.tolist()
-        return f"{bounds} {self.n_levels_} {self.beta_}"
-
-    def _distributions(self, X):
-        """Pairs of probabilities (n, m) and levels (m,), one per target."""
-        self._require_rows()
-        return self._read_out(self._log_measured(self._checked(X)))
-
-    def _means(self, rows):
-        """Means without distributions: two measurements instead of one per level.
-
-        The mean is a ratio of two sums over levels, and sums of density matrices are
-        density matrices.
-        """
-        measure = self._cache.get("means", None, self._prepare_means)
-
-        def use(worker, which, columns, log_scale):
-            return measure(columns).astype(np.float64)
-
-        blocks = self._for_blocks(rows, use, relative=True, stretch=2)
-        total, *moments = np.concatenate(blocks).T
-        seen = total > 0
-        safe = np.where(seen, total, 1)
-        means = []
-        for part, low, high, moment in zip(
-            self._parts(), self._low, self._high, moments, strict=True
-        ):
-            mass = self.state_.weight[part]
-            prior = mass @ self._positions() / mass.sum()
-            share = np.clip(np.where(seen, moment / safe, prior), 0, 1)
-            means.append(low + (high - low) * share)
-        return means
-
-    def _prepare_means(self):
-        n_outcomes = self.state_.n_outcomes
-        shares = np.zeros((1 + len(self._parts()), n_outcomes))
-        shares[0, self._parts()[0]] = 1
-        for row, part in zip(shares[1:], self._parts(), strict=True):
-            row[part] = self._positions()
-        sums = self.state_.mix(shares)
-        size = np.full(len(shares), sums.weight[0])  # all in units of the total
-        return self._measure_states([replace(sums, weight=size)], None).born
-
-    def _positions(self):
-        """The levels as parts of the range, shape (m,)."""
-        return np.linspace(0, 1, self.n_levels_)
-
-    def _parts(self):
-        """Which outcomes belong to each target."""
-        m = self.n_levels_
-        starts = range(0, len(self.output_maps_) * m, m)
-        return [slice(start, start + m) for start in starts]
-
-    def _read_out(self, logs):
-        """Distributions from measured logarithms (n, t·m)."""
-        pairs = []
-        for part, output in zip(self._parts(), self.output_maps_, strict=True):
-            priors = safe_log(self.state_.weight[part])
-            chances = np.exp(log_posterior(logs[:, part], priors))
-            pairs.append((chances, output.landmarks_[:, 0]))
-        return pairs
-
-    def _raw_quantiles(self, distributions, wanted):
-        return [quantiles(*pair, wanted) for pair in distributions]
-
-    def _intervals(self, distributions, coverage):
-        """Intervals (n, 2) of every target."""
-        offsets = self._interval_offsets(coverage)
-        found = self._moved(distributions, tails_of(coverage), offsets)
-        return [uncrossed(ends) for ends in found]
-
-    def _moved(self, distributions, wanted, offsets):
-        """Quantiles (n, q) of every target, moved by offsets (q,) of its own."""
-        raw = self._raw_quantiles(distributions, wanted)
-        return [values + offset for values, offset in zip(raw, offsets, strict=True)]
-
-    def _quantile_offsets(self, shares):
-        """What quantiles of rows left out missed, (q,) of every target."""
-        return self._offsets(shares, quantile_offsets, shares)
-
-    def _interval_offsets(self, coverage):
-        """The same of intervals, (2,) of every target."""
-        return self._offsets(tails_of(coverage), interval_offsets, coverage)
-
-    def _offsets(self, wanted, offsets_of, share):
-        if self.calibration is None:
-            return [np.zeros(len(wanted))] * len(self.output_maps_)
-        known = self._cache.get("left out", self._rank(), self._left_out_sample)
-        left_out = self._raw_quantiles(known, wanted)
-        truths, weight = self.sample_.target.T, self.sample_.weight
-        return [
-            offsets_of(left, truth, weight, share)
-            for left, truth in zip(left_out, truths, strict=True)
-        ]
-
-    def _left_out_sample(self):
-        sample = self.sample_
-        if sample is None:
-            raise ValueError(
-                "The 'calibration' parameter was set after the model had seen its "
-                "rows: set it before fit"
-            )
-        if not len(sample.weight):
-            raise ValueError(
-                "calibration: all rows that were kept for it have been unlearned; set "
-                "calibration=None, or add rows"
-            )
-        roots = self._sample_roots(sample)
-        return self._read_out(self._log_left_out(sample, roots))
-
-    def _needs_sample(self):
-        return self.calibration is not None
-
-    def _by_target(self, parts):
-        """Results of each target, as one array; of one target, without its axis."""
-        return parts[0] if self._one_target else np.stack(parts, axis=1)
-
-    def _checked_shares(self, name, shares):
-        self._require_rows()
-        values = np.atleast_1d(np.asarray(shares, dtype=float))
-        inside = (values > 0) & (values < 1)
-        if values.ndim != 1 or not values.size or not inside.all():
-            raise ValueError(f"{name} must lie between 0 and 1, got {shares!r}")
-        return values
+    @property
+    def output_maps_(self) -> list[SoftmaxFeatures]:
+        """The map of every target."""
+        return list(self.readout_.output_maps)

@@ -11,11 +11,13 @@ from sklearn.base import clone
 from sklearn.utils import check_array
 
 from rhokit.core.arrays import safe_log
-from rhokit.estimators.choice import GAMMA_RULES, MapChooser, choose_gamma
-from rhokit.estimators.scaling import RULES as SCALE_RULES
-from rhokit.estimators.scaling import Scaling
 from rhokit.features import FourierFeatures, KernelSum, LandmarkFeatures
 from rhokit.features.gaussian import GaussianFeatures
+from rhokit.plans import PlanRequest, Scaling
+from rhokit.plans.bandwidth import choose_gamma
+from rhokit.plans.maps import MapChooser
+from rhokit.plans.request import GAMMA_RULES
+from rhokit.plans.scaling import SCALE_RULES
 from rhokit.validation import Interval, StrOptions, check_values, generator
 
 _MAPS: dict[str, Any] = {"fourier": FourierFeatures, "landmarks": LandmarkFeatures}
@@ -174,8 +176,9 @@ class Trial:
         scaling = Scaling.from_rows(scale, rows)
         rows, probes = scaling.apply(rows), scaling.apply(probes)
         seed = int(rng.integers(2**31 - _MOST_DRAWS))
-        chooser = MapChooser(feature_map, rows, None, _USUAL_SIZE, seed, bounded=True)
-        like.set_params(gamma=choose_gamma(gamma, chooser, 2, rng))
+        request = PlanRequest(feature_map, gamma, _USUAL_SIZE, scale, seed)
+        chooser = MapChooser(request, rows, None)
+        like.set_params(gamma=choose_gamma(gamma, chooser, rng))
         exact = KernelSum(rows[:_SAMPLE_ROWS], None, like.gamma).log_mean(probes)
         return cls(like, rows, probes, exact, seed)
 

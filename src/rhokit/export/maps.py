@@ -166,7 +166,7 @@ def not_a_number(rows: Value) -> Value:
     return rows.sum(1, keep=True) * 0.0
 
 
-# ---- categories, and numbers as distributions ----------------------------------------
+# ---- categories, and numbers as distributions --------------------------------------
 
 
 @columns_of.register

@@ -1,5 +1,6 @@
 """Feature maps as scikit-learn transformers, and rules for their bandwidth."""
 
+from rhokit.core import GaussianKernel
 from rhokit.features.bandwidth import gamma_by_rule
 from rhokit.features.base import FeatureMap
 from rhokit.features.bound import FourierBound
@@ -10,13 +11,16 @@ from rhokit.features.landmarks import LandmarkFeatures
 from rhokit.features.onehot import OneHotFeatures
 from rhokit.features.plugin import sheather_jones
 from rhokit.features.quadrature import QuadratureFeatures
+from rhokit.features.registry import MAPS, make_map, planned_names, register
 from rhokit.features.sample import distinct_rows, group_rows, row_keys
 from rhokit.features.softmax import SoftmaxFeatures
 
 __all__ = [
+    "MAPS",
     "FeatureMap",
     "FourierBound",
     "FourierFeatures",
+    "GaussianKernel",
     "GridFeatures",
     "KernelSum",
     "LandmarkFeatures",
@@ -26,6 +30,9 @@ __all__ = [
     "distinct_rows",
     "gamma_by_rule",
     "group_rows",
+    "make_map",
+    "planned_names",
+    "register",
     "row_keys",
     "sheather_jones",
 ]

@@ -6,9 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
+from rhokit.core import GaussianKernel
 from rhokit.features.plugin import sheather_jones
 
-RULES = ("median", "scott", "sheather-jones", "silverman")
+BANDWIDTH_RULES = ("median", "scott", "sheather-jones", "silverman")
+RULES = BANDWIDTH_RULES
 _MEDIAN_ROWS = 1000
 
 
@@ -58,19 +60,21 @@ def gamma_by_rule(
         bandwidth = _plugged_in(rows, mass, total)
     elif rule == "median":
         bandwidth = _median_distance(rows, mass, rng or np.random.default_rng(0))
-    elif rule in RULES:
+    elif rule in BANDWIDTH_RULES:
         mean = np.average(rows, axis=0, weights=mass)
         spread = np.sqrt(np.average((rows - mean) ** 2, axis=0, weights=mass).mean())
         count = total if rule == "scott" else total * (d + 2) / 4
         bandwidth = float(spread) * count ** (-1 / (d + 4))
     else:
-        raise ValueError(f"gamma must be a number or one of {RULES}, got {rule!r}")
+        raise ValueError(
+            f"gamma must be a number or one of {BANDWIDTH_RULES}, got {rule!r}"
+        )
     if not bandwidth > 0 or (rows == rows[0]).all():
         raise ValueError(
             f"gamma={rule!r} cannot be computed from rows that are all equal "
             f"(n_samples={n}): give gamma as a number"
         )
-    return 1 / (2 * bandwidth**2)
+    return GaussianKernel.from_bandwidth(bandwidth).gamma
 
 
 def _plugged_in(rows: NDArray[Any], mass: NDArray[np.float64], total: float) -> float:

@@ -55,12 +55,24 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     """
 
     _parameter_table: ClassVar[Mapping[str, Any]] = {}
+    name: ClassVar[str] = ""
+    """Name by which :mod:`rhokit.features.registry` knows the map."""
+    settings: ClassVar[tuple[str, ...]] = ()
+    """Parameters that a plan gives the map: see :meth:`planned`."""
+    representation: ClassVar[str] = "matrix"
+    """Name of what estimators sum the states up to: a matrix, or a series."""
+    max_columns: ClassVar[int | None] = None
+    """Most columns that rows may have."""
     numeric_rows: ClassVar[bool] = True
     """Whether rows must be numbers."""
     mixes: ClassVar[bool] = False
     """Whether columns of categories may stand beside numbers."""
     has_outsiders: ClassVar[bool] = False
     """Whether there are rows that the map sends to zero and a state must not take."""
+    resolves: ClassVar[bool] = False
+    """Whether the map resolves any bandwidth, however many rows there are."""
+    from_data: ClassVar[bool] = False
+    """Whether the map is made of rows, which it then represents better than others."""
 
     n_columns_: int
     n_components_: int
@@ -69,6 +81,30 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     whitening_: NDArray[Any] | None = None
     log_floor_: float = -np.inf
     dtype_: np.dtype[Any]
+
+    @classmethod
+    def planned(cls, **settings: Any) -> Self:
+        """A map with those settings of a plan that it takes; it ignores the others."""
+        taken = [name for name in cls.settings if name in settings]
+        return cls(**{name: settings[name] for name in taken})
+
+    def copy_for(self, *, gamma: float, random_state: Any) -> Self:
+        """An unfitted copy for this γ, and with this seed if it has none of its own.
+
+        Maps that have no γ or no seed stay as they are.
+        """
+        copy = clone(self)
+        parameters = copy.get_params(deep=False)
+        if "gamma" in parameters:
+            copy.set_params(gamma=gamma)
+        if parameters.get("random_state", 0) is None:
+            copy.set_params(random_state=random_state)
+        return copy
+
+    @property
+    def can_integrate(self) -> bool:
+        """Whether columns of the rows can be integrated out in closed form."""
+        return False
 
     @property
     def column_dtype_(self) -> np.dtype[Any]:
@@ -144,14 +180,17 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             Memory for the result.
         """
 
-    def coverage(self, X: Any) -> NDArray[Any]:
+    def reach(self, X: Any) -> NDArray[Any]:
         r"""How well the map represents each row: :math:`\|\phi(x)\|^2`, in [0, 1].
 
         What is missing to 1 is the squared error of the row's state. Maps of unit
-        states cover everything; landmarks cover what is near them.
+        states reach everything; landmarks reach what is near them.
         """
-
         return np.minimum(self.lengths(X), 1)
+
+    def coverage(self, X: Any) -> NDArray[Any]:
+        """Another name of :meth:`reach`."""
+        return self.reach(X)
 
     def lengths(self, X: Any) -> NDArray[Any]:
         r"""Squared lengths of the rows' states, :math:`\|\phi(x)\|^2`, shape (n,)."""
@@ -230,11 +269,15 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """Numbers of a row as it is worked on."""
         return self.n_features_in_ if self.schema_ is None else self.schema_.width
 
-    def _keep(self) -> Mapping[str, Any]:
-        """The attributes that a model file may keep, by name."""
-        return vars(self)
+    def fitted_values(self) -> Mapping[str, Any]:
+        """Attributes that a model file may keep, by name: none of them is private."""
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if name.endswith("_") and not name.startswith("_")
+        }
 
-    def _restore(self) -> None:
+    def restore(self) -> None:
         """Set what follows from the attributes that a model file keeps."""
 
     @abstractmethod

@@ -6,7 +6,7 @@ from numbers import Integral, Real
 
 from scipy.special import wrightomega
 
-from rhokit.core import gaussian_log_norm
+from rhokit.core import GaussianKernel
 from rhokit.validation import Interval, check_values
 
 _LOG_ANCHORS = 8 * math.log(2)
@@ -163,17 +163,21 @@ class FourierBound:
         return (math.log(v) - log_rate) / 2 - self._log_u_per_error
 
     @property
+    def _kernel(self) -> GaussianKernel:
+        return GaussianKernel(self.gamma)
+
+    @property
     def _log_factor(self) -> float:
         """Logarithm of ``2⁸ σ² diam²``."""
-        moments = 2 if self.printed else 1
-        variance = math.log(moments * self.n_features) + math.log(self.gamma)
-        return _LOG_ANCHORS + variance + 2 * math.log(self.diameter)
+        kernel = self._kernel if self.printed else self._kernel.of_overlaps()
+        widths = 2 * math.log(kernel.spectral_width) + 2 * math.log(self.diameter)
+        return _LOG_ANCHORS + math.log(self.n_features) + widths
 
     @property
     def _log_u_per_error(self) -> float:
         """Logarithm of ``u / ε``."""
         slack = math.log(3) if self.printed else -math.log(3)
-        return gaussian_log_norm(self.gamma, self.n_features) + slack
+        return self._kernel.log_mass(self.n_features) + slack
 
     def _log_rate(self, n_components: float) -> float:
         """Logarithm of ``D / (4(d + 2))``."""

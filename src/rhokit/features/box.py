@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from scipy.fft import next_fast_len
 from scipy.signal import fftconvolve
 from scipy.stats import chi2, norm
 
+from rhokit.core import GaussianKernel
 from rhokit.features.base import bounding_box, column_ends
 from rhokit.features.gaussian import GaussianFeatures
 
@@ -33,7 +34,7 @@ class FrequencyGrid:
         γ of the kernel of squared overlaps.
     period : array of shape (d,)
         Of the waves, in each column.
-    reach : float
+    tail : float
         Distance at which the kernel falls below its error.
     cut : float
         Length beyond which frequencies carry less than that.
@@ -44,7 +45,7 @@ class FrequencyGrid:
 
     gamma: float
     period: NDArray[np.float64]
-    reach: float
+    tail: float
     cut: float
     shape: tuple[int, ...]
 
@@ -58,29 +59,31 @@ class FrequencyGrid:
         density that integrates to one over the box is at least :math:`1/V` somewhere,
         so an error of :math:`\text{tol}\, M_\gamma/V` of the kernel's peak will do.
         """
-        widths, d = np.minimum(widths, _WIDEST), len(widths)
+        kernel, d = GaussianKernel(gamma), len(widths)
+        widths = np.minimum(widths, _WIDEST)
         with np.errstate(over="ignore", under="ignore"):
-            sides = widths + 2 * _distance(gamma, tol)
-            least_peak = float(np.prod(math.sqrt(math.pi / gamma) / sides))
+            sides = widths + 2 * kernel.distance(tol)
+            least_peak = float(np.prod(math.exp(kernel.log_mass(1)) / sides))
             kernel_tol = max(tol * min(least_peak, 1.0), _LEAST_TOL)
-            # A row up to `reach` outside the box is at least as far away from the
+            # A row up to `tail` outside the box is at least as far away from the
             # image of every row in it.
-            period = widths + 2 * _distance(gamma, kernel_tol / 4)
-            reach = _distance(gamma, kernel_tol)
-            cut = cls.cut_for(gamma, reach, d)
-            # Differences follow a normal distribution of variance 2γ.
-            tail = float(norm.isf(kernel_tol * _SPECTRUM_SHARE / (2 * d)))
-            ends = np.ceil(math.sqrt(2 * gamma) * tail * period / (2 * math.pi))
+            period = widths + 2 * kernel.distance(kernel_tol / 4)
+            tail = kernel.distance(kernel_tol)
+            cut = cls.cut_for(gamma, tail, d)
+            # Differences of frequencies follow the measure of the kernel itself.
+            widest = float(norm.isf(kernel_tol * _SPECTRUM_SHARE / (2 * d)))
+            ends = np.ceil(kernel.spectral_width * widest * period / (2 * math.pi))
             ends = np.minimum(ends, 2 * np.floor(cut * period / (2 * math.pi)))
         steps = np.minimum(ends, float(_MOST_COUNTED)).astype(np.int64).tolist()
         shape = (*(2 * end + 1 for end in steps[:-1]), steps[-1] + 1)
-        return cls(gamma, period, reach, cut, shape)
+        return cls(gamma, period, tail, cut, shape)
 
     @staticmethod
-    def cut_for(gamma: float, reach: float, d: int) -> float:
-        """Length beyond which frequencies carry less than the kernel at its reach."""
-        kernel_tol = math.exp(max(_log_kernel(gamma, reach), math.log(_LEAST_TOL)))
-        return math.sqrt(gamma * float(chi2.isf(kernel_tol / 16, d)))
+    def cut_for(gamma: float, tail: float, d: int) -> float:
+        """Length beyond which frequencies carry less than the kernel at its tail."""
+        kernel_tol = math.exp(max(_log_kernel(gamma, tail), math.log(_LEAST_TOL)))
+        width = GaussianKernel(gamma).of_overlaps().spectral_width
+        return width * math.sqrt(float(chi2.isf(kernel_tol / 16, d)))
 
     @property
     def d(self) -> int:
@@ -90,7 +93,7 @@ class FrequencyGrid:
     @property
     def log_tol(self) -> float:
         """Logarithm of the kernel's error, as a share of its peak."""
-        return _log_kernel(self.gamma, self.reach)
+        return _log_kernel(self.gamma, self.tail)
 
     @property
     def spacing(self) -> NDArray[np.float64]:
@@ -125,7 +128,8 @@ class FrequencyGrid:
         """Of all frequencies, zero beyond the cut, on the grid ``(2 J_1 + 1, ...)``."""
         axes = np.meshgrid(*self._axes(), indexing="ij", sparse=True)
         squares = sum((a * s) ** 2 for a, s in zip(axes, self.spacing, strict=True))
-        power = np.exp(-squares / (2 * self.gamma)) * (squares <= self.cut**2)
+        kernel = GaussianKernel(self.gamma).of_overlaps()
+        power = kernel.spectral_weight(squares) * (squares <= self.cut**2)
         return np.sqrt(power / power.sum())
 
     def spectrum(self) -> NDArray[np.float64]:
@@ -149,12 +153,7 @@ class FrequencyGrid:
 
 def _log_kernel(gamma: float, distance: float) -> float:
     """Logarithm of the kernel at a distance."""
-    return -gamma * min(distance, _FARTHEST) ** 2
-
-
-def _distance(gamma: float, tol: float) -> float:
-    """Where the kernel falls to ``tol``."""
-    return math.sqrt(-math.log(tol) / gamma)
+    return float(GaussianKernel(gamma).log(min(distance, _FARTHEST) ** 2))
 
 
 def _count(sizes: NDArray[np.float64]) -> int:
@@ -169,21 +168,23 @@ class BoxFeatures(GaussianFeatures):
     ----------
     low_, high_ : arrays of shape (d,)
         The box that holds the rows.
-    reach_ : float
+    tail_ : float
         How far outside that box the density is above its error; beyond, it is zero.
     """
 
     has_outsiders = True
+    resolves = True
+    max_columns: ClassVar[int] = 3
 
     tol: float
     bounds: Any
     low_: NDArray[np.float64]
     high_: NDArray[np.float64]
-    reach_: float
+    tail_: float
 
     def box(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Lowest and highest values (d,) outside of which states are zero."""
-        return self.low_ - self.reach_, self.high_ + self.reach_
+        return self.low_ - self.tail_, self.high_ + self.tail_
 
     def refuse_outsiders(self, rows: NDArray[Any]) -> None:
         """Raise for rows outside the box: their mass would be lost."""
@@ -218,12 +219,13 @@ class BoxFeatures(GaussianFeatures):
     def _draw_box(
         self, rows: NDArray[Any], weights: NDArray[np.float64] | None
     ) -> FrequencyGrid:
-        """Set box and reach, and return the grid over it."""
+        """Set the box, and return the grid over it."""
         d = rows.shape[1]
-        if d > 3:
+        if d > self.max_columns:
             raise ValueError(
-                f"{type(self).__name__} works for 1 to 3 columns, got {d}: the grid "
-                "grows with the power of their number; take LandmarkFeatures"
+                f"{type(self).__name__} works for 1 to {self.max_columns} columns, got "
+                f"{d}: the grid grows with the power of their number; take "
+                "LandmarkFeatures"
             )
         self.low_, self.high_ = bounding_box(self, rows, weights, self.bounds)
         return self._new_grid()
@@ -236,7 +238,7 @@ class BoxFeatures(GaussianFeatures):
 
     def _restore_box(self) -> None:
         eps = float(np.finfo(self.dtype_).eps)
-        log_tol = _log_kernel(self.gamma, self.reach_)
+        log_tol = _log_kernel(self.gamma, self.tail_)
         self.log_floor_ = max(log_tol, math.log(4 * eps))
 
     def _all_inside(self, rows: NDArray[Any], margin: float) -> bool:

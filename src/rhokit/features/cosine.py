@@ -41,9 +41,9 @@ class CosineFeatures(GaussianFeatures):
     ) -> None:
         """Store what was drawn, and its copy in turns and in the rows' precision."""
         self.phases_, self.amplitudes_ = phases, amplitudes
-        self._restore()
+        self.restore()
 
-    def _restore(self) -> None:
+    def restore(self) -> None:
         # One order in memory, so that the same numbers give the same bits.
         self.frequencies_ = np.ascontiguousarray(self.frequencies_)
         amplitudes = self.amplitudes_
@@ -69,8 +69,8 @@ class CosineFeatures(GaussianFeatures):
         self, rows: NDArray[Any]
     ) -> tuple[NDArray[Any], NDArray[Any] | HadamardFrequencies]:
         """Rows and frequencies to be multiplied, precise enough for the phases."""
-        reach = float(max(rows.max(initial=0), -rows.min(initial=0)))
-        error = self._turns_per_unit * reach * float(np.finfo(self.dtype_).eps)
+        largest = float(max(rows.max(initial=0), -rows.min(initial=0)))
+        error = self._turns_per_unit * largest * float(np.finfo(self.dtype_).eps)
         if error <= _PHASE_ERROR:
             return rows, self._turns
         farthest = _MOST_TURNS / self._turns_per_unit

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from rhokit.fast import HadamardFrequencies
 from rhokit.features.base import Columns
 from rhokit.features.cosine import CosineFeatures
-from rhokit.features.sampling import RULES, draw_frequencies, draw_signs
+from rhokit.features.registry import register
+from rhokit.features.sampling import SAMPLING_RULES, draw_frequencies, draw_signs
 from rhokit.validation import Interval, StrOptions, generator
 
 
+@register
 class FourierFeatures(CosineFeatures):
     r"""Random Fourier features of a Gaussian kernel (eq. phi_rff, normalized_rff).
 
@@ -54,6 +56,8 @@ class FourierFeatures(CosineFeatures):
         F is D, or D/2 for pairs.
     phases_ : array of shape (D,), or None for complex features
     amplitudes_ : array of shape (D,)
+    signs_, lengths_ : arrays of shape (n_blocks, 3, p) and (F,), or None
+        What structured frequencies are made of.
     n_components_, log_floor_ :
         See :class:`rhokit.features.FeatureMap`.
 
@@ -68,13 +72,16 @@ class FourierFeatures(CosineFeatures):
     (np.float64(0.606...), np.float64(0.606...))
     """
 
-    _signs: NDArray[np.int8] | None  # of structured frequencies, with their lengths
-    _lengths: NDArray[np.float64] | None
+    name = "fourier"
+    settings = ("gamma", "n_components", "random_state")
     mixes = True
+
+    signs_: NDArray[np.int8] | None
+    lengths_: NDArray[np.float64] | None
     _parameter_table: ClassVar[Mapping[str, Any]] = {
         "gamma": [Interval(Real, 0, None, closed="neither")],
         "n_components": [Interval(Integral, 1, None, closed="left")],
-        "sampling": [StrOptions(set(RULES))],
+        "sampling": [StrOptions(set(SAMPLING_RULES))],
         "form": [StrOptions({"phase", "pair", "complex"})],
         "normalize": ["boolean"],
         "random_state": ["random_state", np.random.Generator],
@@ -100,17 +107,17 @@ class FourierFeatures(CosineFeatures):
     def _draw(self, rows: NDArray[Any], weights: NDArray[np.float64] | None) -> None:
         count, d = self._n_frequencies(), rows.shape[1]
         rng = generator(self.random_state)
-        root = np.sqrt(self.gamma)  # spectral width of exp(-γ/2 ‖x-y‖²)
-        self._signs, self._lengths = None, None
+        width = self.kernel.of_overlaps().spectral_width
+        self.signs_, self.lengths_ = None, None
         if self.sampling == "structured":
-            self._signs, lengths = draw_signs(d, count, rng)
-            self._lengths = root * lengths
-            operator = HadamardFrequencies(self._signs, self._lengths)
+            self.signs_, lengths = draw_signs(d, count, rng)
+            self.lengths_ = width * lengths
+            operator = HadamardFrequencies(self.signs_, self.lengths_)
             self.frequencies_ = np.eye(d) @ operator
             phases = rng.random(count)
         else:
             normal, phases = draw_frequencies(self.sampling, d, count, rng)
-            self.frequencies_ = root * normal
+            self.frequencies_ = width * normal
         phases = 2 * np.pi * phases
         if self.form == "pair":
             phases = np.repeat([0.0, -np.pi / 2], count)  # cos, then sin
@@ -119,12 +126,12 @@ class FourierFeatures(CosineFeatures):
         amplitudes = np.full(dim, np.sqrt(power))
         self._set_cosines(None if self.form == "complex" else phases, amplitudes)
 
-    def _restore(self) -> None:
-        super()._restore()
+    def restore(self) -> None:
+        super().restore()
         # The mean squared overlap of two unrelated unit states is 1/D in every form.
         self.log_floor_ = -float(np.log(self.n_components_))
-        if self._signs is not None and self._lengths is not None:
-            turns = HadamardFrequencies(self._signs, self._lengths / (2 * np.pi))
+        if self.signs_ is not None and self.lengths_ is not None:
+            turns = HadamardFrequencies(self.signs_, self.lengths_ / (2 * np.pi))
             self._turns = self._wide_turns = turns
 
     def with_frequencies(
@@ -132,7 +139,7 @@ class FourierFeatures(CosineFeatures):
     ) -> Self:
         """The same map with other frequencies (d, F) and phases (D,), as trained."""
         plain = copy(self)
-        plain._signs = plain._lengths = None  # trained ones have lost their structure
+        plain.signs_ = plain.lengths_ = None  # trained ones have lost their structure
         return super(FourierFeatures, plain).with_frequencies(frequencies, phases)
 
     @property

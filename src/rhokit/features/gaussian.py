@@ -1,6 +1,6 @@
 """Maps whose squared overlaps follow a Gaussian kernel."""
 
-from rhokit.core import gaussian_log_norm
+from rhokit.core import GaussianKernel
 from rhokit.features.base import FeatureMap
 
 
@@ -10,9 +10,14 @@ class GaussianFeatures(FeatureMap):
 
     gamma: float
 
+    @property
+    def kernel(self) -> GaussianKernel:
+        """The kernel that squared overlaps follow."""
+        return GaussianKernel(self.gamma)
+
     def log_mass(self, power: int = 2) -> float:
         r"""``log M_γ`` of the kernel that the overlap to this power follows."""
-        rate = self.gamma * power / 2
+        kernel = self.kernel.at_power(power)
         if self.schema_ is not None:
-            return self.schema_.log_mass(rate)
-        return gaussian_log_norm(rate, self.n_features_in_)
+            return self.schema_.log_mass(kernel.gamma)
+        return kernel.log_mass(self.n_features_in_)

@@ -15,6 +15,7 @@ from rhokit.fast import Series, SeriesSums, blas_threads
 from rhokit.features.base import Columns, column_ends
 from rhokit.features.box import BoxFeatures, FrequencyGrid
 from rhokit.features.quadrature import QuadratureFeatures
+from rhokit.features.registry import register
 from rhokit.validation import Interval, StrOptions
 
 # Error of sums and values, as a share of the grid's own.
@@ -26,6 +27,7 @@ _MOST_STATES = 8192
 _MOST_ROWS, _LEAST_ROWS = 2**19, 2**14
 
 
+@register
 class GridFeatures(BoxFeatures):
     r"""Waves on a regular grid, for one to three columns and states without a matrix.
 
@@ -61,7 +63,7 @@ class GridFeatures(BoxFeatures):
     ----------
     low_, high_ : arrays of shape (d,)
         The box that holds the rows.
-    reach_ : float
+    tail_ : float
         How far outside that box the density is above its error; beyond, it is zero.
     middle_, period_ : arrays of shape (d,)
         x_0 and L, of the waves.
@@ -86,6 +88,9 @@ class GridFeatures(BoxFeatures):
     True
     """
 
+    name = "grid"
+    settings = ("gamma", "margin")
+    representation = "series"
     _parameter_table: ClassVar[Mapping[str, Any]] = {
         "gamma": [Interval(Real, 0, None, closed="neither")],
         "tol": [Interval(Real, 0, 1, closed="neither")],
@@ -117,6 +122,11 @@ class GridFeatures(BoxFeatures):
         """Dtype of the angles: always double precision."""
         return np.dtype(np.float64)
 
+    @property
+    def can_integrate(self) -> bool:
+        """Always: a series without waves along a column is its integral."""
+        return True
+
     # ---- the box -------------------------------------------------------------------
 
     def _draw(self, rows: NDArray[Any], weights: NDArray[np.float64] | None) -> None:
@@ -136,17 +146,17 @@ class GridFeatures(BoxFeatures):
                 f"{self.max_modes:,}: take LandmarkFeatures, a larger max_modes or "
                 "a larger tol"
             )
-        self.period_, self.reach_, self.cut_ = grid.period, grid.reach, grid.cut
+        self.period_, self.tail_, self.cut_ = grid.period, grid.tail, grid.cut
         self.shape_ = np.array(grid.shape)
-        self._restore()
+        self.restore()
 
     @property
     def grid_(self) -> FrequencyGrid:
         """The frequencies."""
         shape = tuple(self.shape_.tolist())
-        return FrequencyGrid(self.gamma, self.period_, self.reach_, self.cut_, shape)
+        return FrequencyGrid(self.gamma, self.period_, self.tail_, self.cut_, shape)
 
-    def _restore(self) -> None:
+    def restore(self) -> None:
         self._restore_box()
         self._large: dict[str, Any] = {}
         self.n_columns_ = len(self.period_)
@@ -180,7 +190,7 @@ class GridFeatures(BoxFeatures):
         """This map over a box that holds these rows, with room for more if it may."""
         low, high = rows.min(axis=0).astype(float), rows.max(axis=0).astype(float)
         widths = np.maximum(high, self.high_) - np.minimum(low, self.low_)
-        spare = np.maximum(widths, 4 * self.reach_) / 2
+        spare = np.maximum(widths, 4 * self.tail_) / 2
         roomy = (
             np.where(low < self.low_, low - spare, self.low_),
             np.where(high > self.high_, high + spare, self.high_),
@@ -213,13 +223,13 @@ class GridFeatures(BoxFeatures):
                 np.subtract(row, middle, out=column)
                 column *= _TURN / period
         # Half a period less the part of it that keeps images apart.
-        ends = (math.pi * (self.high_ - self.low_ + 2 * self.reach_)) / self.period_
+        ends = (math.pi * (self.high_ - self.low_ + 2 * self.tail_)) / self.period_
         if not len(rows):
             return angles, None
         reached = np.maximum(-column_ends(angles, np.min), column_ends(angles, np.max))
         if (reached > ends).any():
             turned = (np.abs(angles) > math.pi).any(axis=1)
-            angles[~self._inside(rows, self.reach_) | turned] = np.inf
+            angles[~self._inside(rows, self.tail_) | turned] = np.inf
         return angles, None
 
     def states(self, rows: NDArray[Any]) -> NDArray[Any]:
@@ -288,7 +298,7 @@ class GridFeatures(BoxFeatures):
         grid = self.grid_
         counts = grid.node_counts()
         nodes = self._nodes(counts)
-        values = evaluate(nodes) * self._inside(nodes, self.reach_)
+        values = evaluate(nodes) * self._inside(nodes, self.tail_)
         return _series_of(values.reshape(-1, *counts), grid.shape)
 
     def restricted(self, axes: list[int]) -> Self:

@@ -14,9 +14,11 @@ from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 
+from rhokit.core import GaussianKernel
 from rhokit.fast import Measurement, gaussian_columns, small_algebra
 from rhokit.features.base import Columns
 from rhokit.features.gaussian import GaussianFeatures
+from rhokit.features.registry import register
 from rhokit.features.sample import distinct_rows
 from rhokit.validation import Interval, StrOptions, generator
 
@@ -35,6 +37,7 @@ _SELECTION_ROWS = 4096
 _SELECTION_ROWS_PER_LANDMARK = 10
 
 
+@register
 class LandmarkFeatures(GaussianFeatures):
     r"""Nyström features over landmarks from the data.
 
@@ -45,7 +48,7 @@ class LandmarkFeatures(GaussianFeatures):
     :math:`\langle\phi(x),\phi(y)\rangle^2 \approx e^{-\gamma\|x-y\|^2}`: exactly so
     where one of the rows is a landmark. States are not normalised by default: they
     fall to zero away from the data, and so does a density made of them, and
-    :meth:`coverage` says how well the landmarks represent a row.
+    :meth:`reach` says how well the landmarks represent a row.
 
     Parameters
     ----------
@@ -68,6 +71,10 @@ class LandmarkFeatures(GaussianFeatures):
     whitening_ : array of shape (m, D)
         Columns to states; directions in which the landmarks' kernel matrix is
         singular to rounding are left out, so D may be smaller than m.
+    own_whitening_ : bool
+        Whether the whitening follows from the landmarks; that of trained ones does not.
+    by_differences_ : bool
+        Whether distances are taken from differences, and not from a matrix product.
     n_components_, log_floor_ :
         See :class:`rhokit.features.FeatureMap`.
 
@@ -81,7 +88,7 @@ class LandmarkFeatures(GaussianFeatures):
     >>> kernel = np.exp(-0.5 * ((rows[:, None] - rows) ** 2).sum(axis=2))
     >>> bool(np.abs((phi @ phi.T) ** 2 - kernel).mean() < 1e-4)
     True
-    >>> landmarks.coverage([[0.0, 0.0], [9.0, 9.0]]).round(3)
+    >>> landmarks.reach([[0.0, 0.0], [9.0, 9.0]]).round(3)
     array([1., 0.])
     """
 
@@ -94,10 +101,14 @@ class LandmarkFeatures(GaussianFeatures):
         "random_state": ["random_state", np.random.Generator],
     }
 
+    name = "landmarks"
+    settings = ("gamma", "n_components", "normalize", "landmarks", "random_state")
     mixes = True
+    from_data = True
+
     landmarks_: NDArray[Any]
-    _own_whitening = True
-    """Whether the whitening follows from the landmarks."""
+    own_whitening_: bool
+    by_differences_: bool
 
     def __init__(
         self,
@@ -142,7 +153,7 @@ class LandmarkFeatures(GaussianFeatures):
     @property
     def distances_by_product(self) -> bool:
         """Whether distances come from a matrix product, and not from differences."""
-        return not self._by_differences
+        return not self.by_differences_
 
     def with_gamma(
         self, gamma: float, rows: NDArray[Any], weights: NDArray[np.float64] | None
@@ -159,29 +170,34 @@ class LandmarkFeatures(GaussianFeatures):
         that they were trained with.
         """
         other = copy(self)
-        other._own_whitening = False
+        other.own_whitening_ = False
         other.landmarks_ = np.ascontiguousarray(landmarks, dtype=self.dtype_)
         other._centre_landmarks()
-        other._by_differences = other._loses_digits(rows)
+        other.by_differences_ = other._loses_digits(rows)
         return other
 
     @property
     def own_whitening(self) -> bool:
         """Whether the whitening follows from the landmarks."""
-        return self._own_whitening
+        return self.own_whitening_
+
+    @property
+    def can_integrate(self) -> bool:
+        """Whether the whitening follows from the landmarks."""
+        return self.own_whitening_
 
     def with_columns_of(
         self, landmarks: NDArray[Any], dtype: Any = None
     ) -> "LandmarkFeatures":
         """A map whose states are kernel columns over landmarks (m, d) themselves."""
         other = copy(self).set_params(normalize=False, landmarks=None)
-        other._own_whitening = False
+        other.own_whitening_ = False
         other.dtype_ = np.dtype(dtype or self.dtype_)
         other.n_features_in_ = landmarks.shape[1]
         other.landmarks_ = np.ascontiguousarray(landmarks, dtype=other.dtype_)
         other.whitening_ = np.eye(len(landmarks), dtype=other.dtype_)
-        other._restore()
-        other._by_differences = True
+        other.restore()
+        other.by_differences_ = True
         return other
 
     def mass_matrix(self) -> NDArray[np.float64] | None:
@@ -189,18 +205,19 @@ class LandmarkFeatures(GaussianFeatures):
         if self.normalize or self.whitening_ is None:
             return None
         squares = _squared_distances(self.landmarks_.astype(np.float64))
-        overlaps = np.exp(-self.gamma / 4 * squares)  # of two columns, over all space
+        overlaps = self.kernel.overlap_of_columns(squares)
         whitening = self.whitening_.astype(np.float64)
         return np.asarray(whitening.T @ overlaps @ whitening)
 
     def _whiten(self, rows: NDArray[Any]) -> None:
         """Set what depends on the landmarks and γ."""
-        whitening = _whitening(self.landmarks_, self.gamma / 2)
+        whitening = _whitening(self.landmarks_, self.kernel.of_overlaps())
         self.whitening_ = np.ascontiguousarray(whitening, dtype=self.dtype_)
-        self._restore()
-        self._by_differences = self._loses_digits(rows)
+        self.own_whitening_ = True
+        self.restore()
+        self.by_differences_ = self._loses_digits(rows)
 
-    def _restore(self) -> None:
+    def restore(self) -> None:
         assert self.whitening_ is not None
         self._centre_landmarks()
         self.n_columns_, self.n_components_ = self.whitening_.shape
@@ -233,10 +250,10 @@ class LandmarkFeatures(GaussianFeatures):
         columns, log_scale = gaussian_columns(
             rows - self._centre,
             self._centred,
-            self.gamma / 2,
+            self.kernel.of_overlaps().gamma,
             relative=relative or self.normalize,
             row_scale=None if self.normalize else row_scale,
-            by_differences=self._by_differences,
+            by_differences=self.by_differences_,
             out=out,
         )
         if not self.normalize:
@@ -249,21 +266,21 @@ class LandmarkFeatures(GaussianFeatures):
         """The same map without its last step."""
         return copy(self).set_params(normalize=False) if self.normalize else self
 
-    def coverage(self, X: Any) -> NDArray[Any]:
+    def reach(self, X: Any) -> NDArray[Any]:
         r"""How well the landmarks represent each row: :math:`\|\phi(x)\|^2`, in [0, 1].
 
         1 at a landmark, 0 far from all of them.
         """
         if self.normalize:
             raise ValueError(
-                "coverage is the length of states that are not normalised: "
+                "reach is the length of states that are not normalised: "
                 "fit LandmarkFeatures with normalize=False"
             )
-        return super().coverage(X)
+        return super().reach(X)
 
     def _drawn(self) -> list[Any]:
         cut = _EIGENVALUE_CUT[self.dtype_]
-        whitening = [] if self._own_whitening else [self.whitening_]
+        whitening = [] if self.own_whitening_ else [self.whitening_]
         return [
             self.landmarks_,
             float(self.gamma),
@@ -366,12 +383,12 @@ def _squared_distances(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     return squares
 
 
-def _whitening(landmarks: NDArray[Any], rate: float) -> NDArray[np.float64]:
+def _whitening(landmarks: NDArray[Any], kernel: GaussianKernel) -> NDArray[np.float64]:
     """``V Λ^{-1/2}`` of the landmarks' kernel matrix, without its noise, (m, D)."""
-    kernel = np.exp(-rate * _squared_distances(landmarks.astype(np.float64)))
-    with small_algebra(len(kernel)):
+    matrix = kernel(_squared_distances(landmarks.astype(np.float64)))
+    with small_algebra(len(matrix)):
         values, vectors = eigh(
-            kernel, overwrite_a=True, check_finite=False, driver="evd"
+            matrix, overwrite_a=True, check_finite=False, driver="evd"
         )
     kept = values > _EIGENVALUE_CUT[landmarks.dtype] * values[-1]
     return vectors[:, kept] / np.sqrt(values[kept])

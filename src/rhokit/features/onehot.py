@@ -8,9 +8,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from rhokit.core import onehot_states
 from rhokit.features.base import Columns, FeatureMap
+from rhokit.features.registry import register
 from rhokit.validation import is_missing
 
 
+@register
 class OneHotFeatures(FeatureMap):
     r"""One unit vector per category (eq. phi_ohe).
 
@@ -40,6 +42,7 @@ class OneHotFeatures(FeatureMap):
            [0., 0.]])
     """
 
+    name = "onehot"
     has_outsiders = True
     numeric_rows = False
 
@@ -50,9 +53,9 @@ class OneHotFeatures(FeatureMap):
             rows = rows[weights > 0]
         self.categories_ = sorted({_key(row) for row in rows}, key=_sort_key)
         self.dtype_ = np.dtype(np.float64)
-        self._restore()
+        self.restore()
 
-    def _restore(self) -> None:
+    def restore(self) -> None:
         self._codes = {key: code for code, key in enumerate(self.categories_)}
         self.n_columns_ = self.n_components_ = len(self.categories_)
 

@@ -13,13 +13,13 @@ from rhokit.fast.series import transform_for
 # Pilot bandwidths and the step between them, of a normal reference.
 _PILOT_4, _PILOT_6, _STEP = 1.24, 1.23, 1.357
 # The bandwidth that oversmooths any density, over the spread and n^(1/5).
-_WIDEST = 1.144
+_OVERSMOOTHING = 1.144
 _NARROWEST_SHARE = 1e-3
 # Waves beyond this many over the narrowest pilot are below rounding.
 _LAST_WAVE = 9.5
 # Distance, in pilots, that keeps rows and their periodic images apart.
 _GAP = 10.0
-_MOST_MODES = 2**21
+_MOST_WAVES = 2**21
 _TOL = 1e-10
 
 
@@ -65,7 +65,7 @@ def sheather_jones(values: NDArray[Any], mass: NDArray[np.float64]) -> float:
 def _solution(values: NDArray[Any], mass: NDArray[np.float64], n: float) -> float:
     """The bandwidth for values between 0 and 1."""
     spread = _spread(values, mass)
-    widest = _WIDEST * spread * n ** (-1 / 5)
+    widest = _OVERSMOOTHING * spread * n ** (-1 / 5)
     pilots = _PILOT_4 * spread * n ** (-1 / 7), _PILOT_6 * spread * n ** (-1 / 9)
     functional = _functionals(values, mass)
     curvature, slope = functional(pilots[0], 4), -functional(pilots[1], 6)
@@ -124,7 +124,7 @@ def _squared_sums(
     """Frequencies t (m,) of a period, and ``|Σ_i exp(i t x_i)|²``."""
     last = _LAST_WAVE / narrowest
     count = last * period / (2 * math.pi) + 2
-    if count > _MOST_MODES:
+    if count > _MOST_WAVES:
         raise ValueError(
             f'gamma="sheather-jones" needs {count:.3g} waves: some rows lie too far '
             "away from the others, or too many are equal. Take "

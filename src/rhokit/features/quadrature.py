@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from rhokit.features.base import Columns
 from rhokit.features.box import BoxFeatures, FrequencyGrid
 from rhokit.features.cosine import CosineFeatures
+from rhokit.features.registry import register
 from rhokit.validation import Interval
 
 
+@register
 class QuadratureFeatures(BoxFeatures, CosineFeatures):
     r"""Fourier features on a regular grid of frequencies, for one to three columns.
 
@@ -45,7 +47,7 @@ class QuadratureFeatures(BoxFeatures, CosineFeatures):
     ----------
     low_, high_ : arrays of shape (d,)
         The box that the rows of ``fit`` (or ``bounds``) span.
-    reach_ : float
+    tail_ : float
         How far outside that box the density is above ``tol``; beyond, it is zero.
     frequencies_, phases_, amplitudes_ : see :class:`FourierFeatures`.
 
@@ -63,6 +65,8 @@ class QuadratureFeatures(BoxFeatures, CosineFeatures):
     True
     """
 
+    name = "quadrature"
+    settings = ("gamma",)
     _parameter_table: ClassVar[Mapping[str, Any]] = {
         "gamma": [Interval(Real, 0, None, closed="neither")],
         "tol": [Interval(Real, 0, 1, closed="neither")],
@@ -96,9 +100,10 @@ class QuadratureFeatures(BoxFeatures, CosineFeatures):
 
     def set_waves(self, grid: FrequencyGrid) -> None:
         """Take the frequencies of a grid over the map's box."""
-        self.reach_ = grid.reach
+        self.tail_ = grid.tail
         half = grid.half_points()  # (H, d)
-        power = 2 * np.exp(-(half**2).sum(axis=1) / (2 * self.gamma))
+        squares = (half**2).sum(axis=1)
+        power = 2 * self.kernel.of_overlaps().spectral_weight(squares)
         amplitude = np.sqrt(power / (1 + power.sum()))
         constant = np.sqrt([1 / (1 + power.sum())])
         # Frequency zero, then the cosines and the sines of one half of the others;
@@ -108,8 +113,8 @@ class QuadratureFeatures(BoxFeatures, CosineFeatures):
         amplitudes = np.concatenate([constant, amplitude, amplitude])
         self._set_cosines(phases, amplitudes)
 
-    def _restore(self) -> None:
-        super()._restore()
+    def restore(self) -> None:
+        super().restore()
         self._restore_box()
         # Rows far from zero keep their digits when the middle of the box is taken out
         # of them, and put back into the phases.
@@ -131,7 +136,7 @@ class QuadratureFeatures(BoxFeatures, CosineFeatures):
         """Columns of checked rows, zero outside the box; they are the states."""
         if row_scale is None:
             row_scale = np.ones(len(rows), dtype=self.dtype_)
-        inside = self._inside(rows, self.reach_)
+        inside = self._inside(rows, self.tail_)
         row_scale = np.where(inside, row_scale, self.dtype_.type(0))
         with np.errstate(over="ignore"):
             centred = np.where(inside[:, None], rows - self._middle, 0)
@@ -144,7 +149,7 @@ class QuadratureFeatures(BoxFeatures, CosineFeatures):
         return cosine_mass(*waves, self.box()) * math.exp(-self.log_mass())
 
     def _drawn(self) -> list[Any]:
-        return [*super()._drawn(), self.low_, self.high_, self.reach_]
+        return [*super()._drawn(), self.low_, self.high_, self.tail_]
 
 
 def cosine_mass(

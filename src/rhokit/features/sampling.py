@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi, norm, qmc
 
-RULES = ("iid", "orthogonal", "sobol", "halton", "structured")
+SAMPLING_RULES = ("iid", "orthogonal", "sobol", "halton", "structured")
 _LEAST_WIDTH = 64
 
 

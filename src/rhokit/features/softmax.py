@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 
 from rhokit.core import softmax_states
 from rhokit.features.base import Columns, FeatureMap, bounding_box
+from rhokit.features.registry import register
 from rhokit.validation import Interval
 
 
+@register
 class SoftmaxFeatures(FeatureMap):
     r"""Numbers of an interval as states over equally spaced landmarks (eq. phi_sm).
 
@@ -53,6 +55,7 @@ class SoftmaxFeatures(FeatureMap):
            [0.04, 0.73, 0.22]])
     """
 
+    name = "softmax"
     _parameter_table: ClassVar[Mapping[str, Any]] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "beta": [Interval(Real, 0, None, closed="neither"), None],
@@ -76,9 +79,9 @@ class SoftmaxFeatures(FeatureMap):
         self.beta_ = 2.0 * max(m - 1, 1) ** 2 if self.beta is None else float(self.beta)
         steps = np.linspace(0, 1, m)[:, None]
         self.landmarks_ = self.low_ + steps * (self.high_ - self.low_)
-        self._restore()
+        self.restore()
 
-    def _restore(self) -> None:
+    def restore(self) -> None:
         self.n_columns_ = self.n_components_ = self.landmarks_.size
 
     def columns(

@@ -66,7 +66,7 @@ class Object:
         return {"class": name, "parameters": parameters, "fitted": fitted}
 
     def _write_fitted(self, value: Any, path: str, writer: Writer) -> Any:
-        kept = _with_wide_rows(value._keep())
+        kept = _with_wide_rows(_kept(value))
         return {
             name: field.write(kept[name], _join(path, name), writer)
             for name, field in self._table[type(value).__name__][0].items()
@@ -127,6 +127,13 @@ class Object:
         }
 
 
+def _kept(value: Any) -> Values:
+    """What an object hands out for a file."""
+    hand_out = getattr(value, "fitted_values", None) or value._keep
+    kept: Values = hand_out()
+    return kept
+
+
 def _with_wide_rows(kept: Values) -> Values:
     """What a file keeps: of frames with categories, the number of wide columns."""
     schema = kept.get("schema_")
@@ -143,7 +150,7 @@ def _make(cls: type, parameters: dict[str, Any], fitted: dict[str, Any] | None) 
         if made.schema_ is not None:
             made.n_features_in_ = len(made.schema_.names)
             made.feature_names_in_ = np.array(made.schema_.names, dtype=object)
-        made._restore()
+        (getattr(made, "restore", None) or made._restore)()
     return made
 
 

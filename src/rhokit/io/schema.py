@@ -71,13 +71,13 @@ def _check_cosines(parameters: Values, fitted: Values, reader: Reader) -> None:
 
 def _check_fourier(parameters: Values, fitted: Values, reader: Reader) -> None:
     _check_cosines(parameters, fitted, reader)
-    signs, lengths = fitted.get("_signs"), fitted.get("_lengths")
-    require((signs is None) == (lengths is None), "_signs need _lengths")
+    signs, lengths = fitted.get("signs_"), fitted.get("lengths_")
+    require((signs is None) == (lengths is None), "signs_ need lengths_")
     if signs is not None:
         n_blocks, _, width = signs.shape
         fits = width >= reader.sizes["d"] and n_blocks * width >= reader.sizes["F"]
         fits = fits and width & (width - 1) == 0 and (np.abs(signs) == 1).all()
-        require(fits, "_signs do not make frequencies of this number and length")
+        require(fits, "signs_ do not make frequencies of this number and length")
 
 
 def _check_quadrature(parameters: Values, fitted: Values, reader: Reader) -> None:
@@ -91,15 +91,15 @@ def _check_grid(parameters: Values, fitted: Values, reader: Reader) -> None:
     low, high, period = (fitted[name] for name in ("low_", "high_", "period_"))
     require((low <= high).all(), "low_ must not exceed high_")
     with np.errstate(all="ignore"):
-        room = period * (1 + 1e-9) >= high - low + 2 * fitted["reach_"]
+        room = period * (1 + 1e-9) >= high - low + 2 * fitted["tail_"]
         ends = np.floor(fitted["cut_"] * period / (2 * math.pi))
         sides = [*fitted["shape_"][:-1] // 2, fitted["shape_"][-1] - 1]
         fits = (ends <= sides) & (sides <= 2 * ends)
         ratio = FrequencyGrid.cut_for(
-            parameters["gamma"], fitted["reach_"], len(period)
+            parameters["gamma"], fitted["tail_"], len(period)
         ) / float(fitted["cut_"])
-    require(0.99 < ratio < 1.01, "cut_ and reach_ do not go with gamma")
-    require(room.all(), "period_ must be longer than the box and its reach")
+    require(0.99 < ratio < 1.01, "cut_ and tail_ do not go with gamma")
+    require(room.all(), "period_ must be longer than the box and its tails")
     require(fits.all(), "shape_ does not go with cut_ and period_")
     odd = (fitted["shape_"][:-1] % 2 == 1).all()
     require(odd, "shape_ must be odd but for the last column")
@@ -145,13 +145,13 @@ MAPS: dict[str, tuple[Fields, Check]] = {
     "FourierFeatures": (
         COSINES
         | {
-            "_signs": Maybe(Array((None, 3, None), dtypes=("int8",)), required=True),
-            "_lengths": Maybe(Array(("F",)), required=True),
+            "signs_": Maybe(Array((None, 3, None), dtypes=("int8",)), required=True),
+            "lengths_": Maybe(Array(("F",)), required=True),
         },
         _check_fourier,
     ),
     "QuadratureFeatures": (
-        COSINES | BOX | {"reach_": POSITIVE},
+        COSINES | BOX | {"tail_": POSITIVE},
         _check_quadrature,
     ),
     "GridFeatures": (
@@ -159,7 +159,7 @@ MAPS: dict[str, tuple[Fields, Check]] = {
         | BOX
         | {
             "period_": Array(("d",), low=POSITIVE.low),
-            "reach_": POSITIVE,
+            "tail_": POSITIVE,
             "cut_": POSITIVE,
             "shape_": Array(("d",), dtypes=("int64",), low=1),
         },
@@ -170,8 +170,8 @@ MAPS: dict[str, tuple[Fields, Check]] = {
         | {
             "landmarks_": Array(("m", "d"), dtypes=FLOATS),
             "whitening_": Array(("m", "D"), dtypes=FLOATS),
-            "_own_whitening": Maybe(Flag()),
-            "_by_differences": Flag(),
+            "own_whitening_": Flag(),
+            "by_differences_": Flag(),
         },
         _check_landmarks,
     ),

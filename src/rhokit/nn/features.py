@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from rhokit.core import (
+    GaussianKernel,
     cosine_states,
     gaussian_columns,
-    gaussian_log_norm,
     normalize_states,
 )
 from rhokit.core.states import squared_distances
@@ -45,6 +45,11 @@ class FeatureLayer(nn.Module, ABC):
     n_components: int
     n_features: int
     gamma: float
+
+    @property
+    def kernel(self) -> GaussianKernel:
+        """The kernel of squared overlaps that the layer started with."""
+        return GaussianKernel(self.gamma)
 
     @abstractmethod
     def scaled(self, rows: Tensor) -> tuple[Tensor, Tensor | None]:
@@ -77,7 +82,7 @@ class FeatureLayer(nn.Module, ABC):
 
     def log_mass(self) -> float:
         """``log M_γ`` of the kernel, by which a density is divided."""
-        return gaussian_log_norm(self.gamma, self.n_features)
+        return self.kernel.log_mass(self.n_features)
 
     @abstractmethod
     def to_map(self, like: FeatureMap, rows: np.ndarray) -> FeatureMap:
@@ -371,7 +376,7 @@ class LandmarkLayer(FeatureLayer):
         columns, log_scale = gaussian_columns(
             rows - self.centre,
             self.landmarks,
-            self.gamma / 2,
+            self.kernel.of_overlaps().gamma,
             relative=True,
             by_product=self.by_product,
         )
@@ -395,7 +400,7 @@ class LandmarkLayer(FeatureLayer):
 
     def _landmark_mass(self) -> Tensor:
         squares = squared_distances(self.landmarks, self.landmarks)
-        overlaps = (-self.gamma / 4 * squares).exp()
+        overlaps = self.kernel.overlap_of_columns(squares)
         return self.whitening.mT @ overlaps @ self.whitening
 
     def to_map(self, like: FeatureMap, rows: np.ndarray) -> FeatureMap:

@@ -464,7 +464,7 @@ class GradientEstimator(BaseEstimator, ABC):
         scale = torch.where(trace > 0, trace, 1).sqrt()
         return factor / scale[:, None, None], weight
 
-    # ---- model files -----------------------------------------------------------------
+    # ---- model files ----------------------------------------------------------------
 
     def compact(self):
         """A copy that only predicts: see :meth:`DMKDE.compact`."""
@@ -480,7 +480,7 @@ class GradientEstimator(BaseEstimator, ABC):
     def _restore(self):
         """Everything that follows, follows in ``estimator_``."""
 
-    # ---- answering -------------------------------------------------------------------
+    # ---- answering ------------------------------------------------------------------
 
     def _ask(self, method, X, *arguments):
         """What the one-pass model answers for rows, checked against our columns."""

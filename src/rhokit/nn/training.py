@@ -354,7 +354,7 @@ class _Run:
                 "is the one that training started from"
             )
 
-    # ---- what is kept ----------------------------------------------------------------
+    # ---- what is kept ---------------------------------------------------------------
 
     def _copy(self) -> dict[str, Tensor]:
         return {name: value.clone() for name, value in self._values().items()}

@@ -132,7 +132,7 @@ def score_samples(model, X):
     return _ask(model, "score_samples", X)
 
 
-# ---- the reduction -------------------------------------------------------------------
+# ---- the reduction -----------------------------------------------------------------
 
 
 def _plan(estimator, data, sample_rows):
@@ -219,7 +219,7 @@ def _add_up(models):
     return total
 
 
-# ---- predicting ----------------------------------------------------------------------
+# ---- predicting --------------------------------------------------------------------
 
 
 def _ask(model, method, X):
@@ -294,7 +294,7 @@ def _column_names(model, method, shape):
     return list(range(*shape)) if method == "predict" else list(model.classes_)
 
 
-# ---- Dask ----------------------------------------------------------------------------
+# ---- Dask --------------------------------------------------------------------------
 
 
 def _constant(value):

@@ -241,7 +241,7 @@ class CalibrationDisplay:
         return self.curves[0].name is None
 
 
-# ---- the work ------------------------------------------------------------------------
+# ---- the work ----------------------------------------------------------------------
 
 
 def _of_classes(owner, model, X, y, classes, n_bins):

@@ -174,7 +174,7 @@ class DensityDisplay:
             self._plot_pairs(ax)
         return self
 
-    # ---- one panel -------------------------------------------------------------------
+    # ---- one panel ------------------------------------------------------------------
 
     def _plot_one(self, ax):
         size = (6.4, 4.0) if len(self.names) == 1 else (6.4, 5.2)
@@ -234,7 +234,7 @@ class DensityDisplay:
         bar.set_label(label, fontsize="small")
         bar.ax.tick_params(labelsize="small")
 
-    # ---- a grid of pairs -------------------------------------------------------------
+    # ---- a grid of pairs ------------------------------------------------------------
 
     def _plot_pairs(self, ax):
         k = len(self.names)
@@ -300,7 +300,7 @@ class DensityDisplay:
             self.ax_[0, 0].set_title(words, loc="left", fontsize="medium")
 
 
-# ---- the work ------------------------------------------------------------------------
+# ---- the work ----------------------------------------------------------------------
 
 
 class _NoMarginal(Exception):

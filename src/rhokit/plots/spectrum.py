@@ -227,7 +227,7 @@ class SpectrumDisplay:
         return f"effective ranks {ranks.min():.3g} to {ranks.max():.3g}"
 
 
-# ---- the work ------------------------------------------------------------------------
+# ---- the work ----------------------------------------------------------------------
 
 
 def _is_pooled(state, outcomes):

@@ -1,8 +1,10 @@
 """A small sample of the rows that a model has seen, which adds up as states do."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rhokit.features import row_keys
 
@@ -29,13 +31,20 @@ class RowSample:
     """
 
     size: int
-    keys: np.ndarray
-    rows: np.ndarray
-    target: np.ndarray
-    weight: np.ndarray
+    keys: NDArray[np.uint64]
+    rows: NDArray[Any]
+    target: NDArray[Any]
+    weight: NDArray[np.float64]
 
     @classmethod
-    def of(cls, rows, target, weights, size, names=None):
+    def of(
+        cls,
+        rows: NDArray[Any],
+        target: NDArray[Any],
+        weights: NDArray[np.float64] | None,
+        size: int,
+        names: NDArray[Any] | None = None,
+    ) -> "RowSample":
         """Sample rows (n, d) with targets (n, ...) and weights (n,) or None.
 
         ``names`` (n, ...) stand for the targets in the keys where the targets
@@ -48,7 +57,7 @@ class RowSample:
         sample = cls(size, np.sort(keys), rows[first], target[first], weights[first])
         return sample._distinct()
 
-    def __add__(self, other):
+    def __add__(self, other: "RowSample") -> "RowSample":
         """Sample of both sets of rows."""
         pairs = zip(self._values(), other._values(), strict=True)
         keys, *values = (np.concatenate(pair) for pair in pairs)
@@ -57,7 +66,7 @@ class RowSample:
             self.size, keys[order], *(value[order] for value in values)
         )._distinct()
 
-    def __sub__(self, other):
+    def __sub__(self, other: "RowSample") -> "RowSample":
         """Forget rows; rows that once had to make room for them do not come back."""
         if not len(self.keys):
             return self
@@ -67,7 +76,7 @@ class RowSample:
         weight[place[same]] -= other.weight[same]
         return self._with_weight(weight)._keep(weight > 1e-9 * self.weight)
 
-    def scale(self, factor):
+    def scale(self, factor: float) -> "RowSample":
         """The same rows, each counting ``factor`` times as much.
 
         Where there is no room left, rows that hardly count any more make some.
@@ -78,28 +87,28 @@ class RowSample:
             return faded
         return faded._keep(weight > _LEAST_SHARE * factor * self.weight.max())
 
-    def holds(self, rows, names):
+    def holds(self, rows: NDArray[Any], names: NDArray[Any]) -> NDArray[np.bool_]:
         """Which of rows (n, d) with these names (n, ...) are in the sample."""
         return np.isin(row_keys(rows, names), self.keys)
 
-    def with_target(self, target):
+    def with_target(self, target: NDArray[Any]) -> "RowSample":
         """The same rows with their targets named anew."""
-        return RowSample(self.size, self.keys, self.rows, target, self.weight)
+        return replace(self, target=target)
 
-    def _values(self):
+    def _values(self) -> tuple[NDArray[Any], ...]:
         return self.keys, self.rows, self.target, self.weight
 
-    def _with_weight(self, weight):
-        return RowSample(self.size, self.keys, self.rows, self.target, weight)
+    def _with_weight(self, weight: NDArray[np.float64]) -> "RowSample":
+        return replace(self, weight=weight)
 
-    def _distinct(self):
+    def _distinct(self) -> "RowSample":
         """Equal rows once, and not more than there is room for."""
         _, first, inverse = np.unique(self.keys, return_index=True, return_inverse=True)
         weight = np.bincount(inverse, self.weight)
         kept = self._keep(first)
         return kept._with_weight(weight)._keep(slice(self.size))
 
-    def _keep(self, which):
+    def _keep(self, which: Any) -> "RowSample":
         return RowSample(self.size, *(value[which] for value in self._values()))
 
 
@@ -115,6 +124,6 @@ class MeasuredSample:
         What each row measured when it was left out of the state.
     """
 
-    target: np.ndarray
-    weight: np.ndarray
-    logs: np.ndarray
+    target: NDArray[Any]
+    weight: NDArray[np.float64]
+    logs: NDArray[np.float64]

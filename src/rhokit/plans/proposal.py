@@ -1,13 +1,18 @@
 """Rows drawn from a density that can only be evaluated."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from rhokit.core import GaussianKernel
 from rhokit.features import distinct_rows
 from rhokit.frames import Schema
+from rhokit.plans.scaling import Scaling
 
 _ANCHORS = 256
 _ROWS = 2048
@@ -16,6 +21,21 @@ _LEAST_PROPOSALS = 2000
 _SWEEPS = 30
 # Categories that a proposal does not take over from its anchor.
 _REDRAWN = 0.2
+
+
+class Draws(Protocol):
+    """What candidates are drawn from, and how likely each of them is there."""
+
+    def draw(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
+        """Rows (n, d)."""
+
+    def walk(
+        self, rows: NDArray[Any], step: float, rng: np.random.Generator
+    ) -> NDArray[Any]:
+        """Rows (n, d) after a random step."""
+
+    def log_density(self, rows: NDArray[Any]) -> NDArray[np.float64]:
+        """Log-density of what is drawn at rows (n, d), up to a constant."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,12 +49,18 @@ class Proposal:
     widths : array of shape (a, d), standard deviations
     """
 
-    anchors: np.ndarray
-    weights: np.ndarray
-    widths: np.ndarray
+    anchors: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    widths: NDArray[np.float64]
 
     @classmethod
-    def from_rows(cls, rows, weights, gamma, rng):
+    def from_rows(
+        cls,
+        rows: NDArray[Any],
+        weights: NDArray[np.float64] | None,
+        gamma: float,
+        rng: np.random.Generator,
+    ) -> "Proposal":
         """Anchors drawn from the rows, as wide as the rows nearest to them spread."""
         rows, mass = distinct_rows(rows, weights, _ROWS, rng)
         rows = rows.astype(np.float64)
@@ -49,25 +75,35 @@ class Proposal:
         # Half of the spread of all anchors, so that a lonely one is not too narrow.
         own = spread / share[:, None]
         common = np.average(own, axis=0, weights=share)
-        variance = 0.5 * (own + common) + 1 / (2 * gamma)
+        variance = 0.5 * (own + common) + GaussianKernel(gamma).bandwidth ** 2
         return cls(anchors, share / share.sum(), np.sqrt(variance))
 
-    def draw(self, n, rng):
+    def marginal(self, places: list[int], old: Scaling, new: Scaling) -> "Proposal":
+        """The mixture of some columns, scaled by ``new`` instead of by ``old``."""
+        anchors = new.apply(old.invert(self.anchors)[:, places])
+        if old.by_columns:
+            return Proposal(anchors, self.weights, self.widths[:, places])
+        back = old.inverse[:, places] @ new.matrix
+        return Proposal(anchors, self.weights, np.sqrt(self.widths**2 @ back**2))
+
+    def draw(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
         """Rows (n, d) of the mixture."""
         part = rng.choice(len(self.anchors), n, p=self.weights)
         noise = rng.normal(size=(n, self.anchors.shape[1]))
-        return self.anchors[part] + self.widths[part] * noise
+        return np.asarray(self.anchors[part] + self.widths[part] * noise)
 
-    def walk(self, rows, step, rng):
+    def walk(
+        self, rows: NDArray[Any], step: float, rng: np.random.Generator
+    ) -> NDArray[Any]:
         """Rows (n, d) after a step at random of this width in all columns."""
         step *= 2.4 / math.sqrt(rows.shape[1])
         return rows + step * rng.normal(size=rows.shape)
 
-    def log_density(self, rows):
+    def log_density(self, rows: NDArray[Any]) -> NDArray[np.float64]:
         """Log-density of the mixture at rows (n, d), up to a constant."""
         scaled = rows[:, None, :] / self.widths - self.anchors / self.widths
         exponents = -0.5 * np.vecdot(scaled, scaled) - np.log(self.widths).sum(axis=1)
-        return logsumexp(exponents, b=self.weights, axis=1)
+        return np.asarray(logsumexp(exponents, b=self.weights, axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +120,7 @@ class MixedProposal:
     proposal: Proposal
     schema: Schema
 
-    def draw(self, n, rng):
+    def draw(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
         """Wide rows (n, d): numbers of the mixture, categories mostly the anchors'."""
         proposal, is_number = self.proposal, self.schema.is_number
         part = rng.choice(len(proposal.anchors), n, p=proposal.weights)
@@ -93,7 +129,9 @@ class MixedProposal:
         rows[:, is_number] += proposal.widths[part][:, is_number] * noise
         return self._redrawn(rows, _REDRAWN, rng)
 
-    def walk(self, rows, step, rng):
+    def walk(
+        self, rows: NDArray[Any], step: float, rng: np.random.Generator
+    ) -> NDArray[Any]:
         """Wide rows after a step of the numbers, and some categories drawn anew."""
         is_number = self.schema.is_number
         count = int(is_number.sum())
@@ -103,7 +141,7 @@ class MixedProposal:
         share = 1 / (2 * len(self.schema.category_columns()))
         return self._redrawn(moved, share, rng)
 
-    def log_density(self, rows):
+    def log_density(self, rows: NDArray[Any]) -> NDArray[np.float64]:
         """Log-density of what :meth:`draw` draws, up to a constant."""
         is_number = self.schema.is_number
         anchors = self.proposal.anchors
@@ -115,12 +153,14 @@ class MixedProposal:
             count = len(self.schema.states(column))
             chance = np.where(same, 1 - _REDRAWN, 0) + _REDRAWN / count
             exponents += np.log(chance)
-        return logsumexp(exponents, b=self.proposal.weights, axis=1)
+        return np.asarray(logsumexp(exponents, b=self.proposal.weights, axis=1))
 
-    def _codes(self, column, rows):
+    def _codes(self, column: int, rows: NDArray[Any]) -> NDArray[np.intp]:
         return self.schema.nearest(column, rows)
 
-    def _redrawn(self, rows, share, rng):
+    def _redrawn(
+        self, rows: NDArray[Any], share: float, rng: np.random.Generator
+    ) -> NDArray[Any]:
         """Rows with each category a state of its own, a share of them any."""
         for column in self.schema.category_columns():
             states = self.schema.states(column)
@@ -131,7 +171,16 @@ class MixedProposal:
         return rows
 
 
-def draw_rows(log_density, proposal, n, gamma, rng):
+LogDensity = Callable[[NDArray[Any]], NDArray[np.float64]]
+
+
+def draw_rows(
+    log_density: LogDensity,
+    proposal: Draws,
+    n: int,
+    gamma: float,
+    rng: np.random.Generator,
+) -> NDArray[Any]:
     """Rows (n, d) from ``exp(log_density)``, which need not be normalised.
 
     Importance resampling gives every chain its start; Metropolis steps, in turn from
@@ -140,7 +189,7 @@ def draw_rows(log_density, proposal, n, gamma, rng):
     """
     rows = _resample(log_density, proposal, n, rng)
     logs = log_density(rows)
-    step = 1 / math.sqrt(2 * gamma)
+    step = GaussianKernel(gamma).bandwidth
     for sweep in range(_SWEEPS):
         if sweep % 2:
             candidates, correction = proposal.walk(rows, step, rng), 0.0
@@ -156,7 +205,9 @@ def draw_rows(log_density, proposal, n, gamma, rng):
     return rows
 
 
-def _resample(log_density, proposal, n, rng):
+def _resample(
+    log_density: LogDensity, proposal: Draws, n: int, rng: np.random.Generator
+) -> NDArray[Any]:
     candidates = proposal.draw(max(_LEAST_PROPOSALS, _PROPOSALS_PER_ROW * n), rng)
     weights = log_density(candidates) - proposal.log_density(candidates)
     if not np.isfinite(weights).any():
@@ -164,10 +215,11 @@ def _resample(log_density, proposal, n, rng):
             "sample: the density is zero everywhere near the rows that this model "
             "was prepared with; it has moved away from them"
         )
-    chances = np.exp(weights - weights.max())
-    return candidates[rng.choice(len(candidates), n, p=chances / chances.sum())]
+    probabilities = np.exp(weights - weights.max())
+    probabilities /= probabilities.sum()
+    return candidates[rng.choice(len(candidates), n, p=probabilities)]
 
 
-def _squared_distances(rows, anchors):
+def _squared_distances(rows: NDArray[Any], anchors: NDArray[Any]) -> NDArray[Any]:
     cross = rows @ anchors.T
-    return (anchors**2).sum(axis=1) - 2 * cross
+    return np.asarray((anchors**2).sum(axis=1) - 2 * cross)

@@ -1,28 +1,33 @@
 """Conformal corrections: what predictions missed on rows they did not know."""
 
 import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
 
 
-def tails_of(coverage):
-    """Shares of the quantiles that an interval lies between, (2,)."""
+def tails_of(coverage: float) -> Floats:
+    """Levels of the quantiles that an interval lies between, (2,)."""
     return np.array([(1 - coverage) / 2, (1 + coverage) / 2])
 
 
-def uncrossed(ends):
+def uncrossed(ends: Floats) -> Floats:
     """Ends (n, 2) of intervals; one narrowed by more than its width is a point."""
     crossed = (ends[:, 0] > ends[:, 1])[:, None]
-    return np.where(crossed, ends.mean(axis=1, keepdims=True), ends)
+    return np.asarray(np.where(crossed, ends.mean(axis=1, keepdims=True), ends))
 
 
-def sorted_by_share(values, shares):
-    """Values (n, q) that do not fall as their shares (q,) rise."""
-    order = np.argsort(shares, kind="stable")
+def sorted_by_level(values: Floats, levels: Floats) -> Floats:
+    """Values (n, q) that do not fall as their levels (q,) rise."""
+    order = np.argsort(levels, kind="stable")
     ordered = np.empty_like(values)
     ordered[:, order] = np.sort(values, axis=1)
     return ordered
 
 
-def interval_offsets(ends, truth, weight, coverage):
+def interval_offsets(
+    ends: Floats, truth: Floats, weight: Floats, coverage: float
+) -> Floats:
     """By how much both ends (n, 2) of intervals must move, (2,).
 
     ``truth`` (n,) is what they were to hold.
@@ -32,18 +37,20 @@ def interval_offsets(ends, truth, weight, coverage):
     return np.array([-offset, offset])
 
 
-def quantile_offsets(values, truth, weight, shares):
-    """By how much quantiles (n, q) of given shares (q,) must move, (q,)."""
+def quantile_offsets(
+    values: Floats, truth: Floats, weight: Floats, levels: Floats
+) -> Floats:
+    """By how much quantiles (n, q) of given levels (q,) must move, (q,)."""
     errors = truth[:, None] - values
     return np.array(
         [
-            offset_for_share(error, weight, share)
-            for error, share in zip(errors.T, shares, strict=True)
+            offset_for_level(error, weight, level)
+            for error, level in zip(errors.T, levels, strict=True)
         ]
     )
 
 
-def offset_for_coverage(missed, weight, coverage):
+def offset_for_coverage(missed: Floats, weight: Floats, coverage: float) -> float:
     """By how much intervals must grow to hold a share of the rows.
 
     Parameters
@@ -61,7 +68,7 @@ def offset_for_coverage(missed, weight, coverage):
     return _upper_quantile(missed, weight, coverage)
 
 
-def offset_for_share(error, weight, share):
+def offset_for_level(error: Floats, weight: Floats, level: float) -> float:
     """By how much a quantile must move so that a share of the rows lies below it.
 
     Parameters
@@ -69,17 +76,17 @@ def offset_for_share(error, weight, share):
     error : array of shape (n,)
         Truth less prediction.
     weight : array of shape (n,)
-    share : float
+    level : float
     """
-    if share >= 0.5:
-        return _upper_quantile(error, weight, share)
-    return -_upper_quantile(-error, weight, 1 - share)
+    if level >= 0.5:
+        return _upper_quantile(error, weight, level)
+    return -_upper_quantile(-error, weight, 1 - level)
 
 
-def _upper_quantile(values, weight, share):
+def _upper_quantile(values: Floats, weight: Floats, level: float) -> float:
     """The smallest value that a share of all rows, and the one to come, stay below."""
     order = np.argsort(values)
     reached = np.cumsum(weight[order])
     unit = reached[-1] / len(values)
-    place = np.searchsorted(reached, share * (reached[-1] + unit) * (1 - 1e-12))
+    place = np.searchsorted(reached, level * (reached[-1] + unit) * (1 - 1e-12))
     return float(values[order[min(place, len(values) - 1)]])

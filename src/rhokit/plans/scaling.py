@@ -1,10 +1,13 @@
 """Scaling that belongs to the model: rows in, the same density out."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
 
-RULES = ("std", "robust", "whiten", "common")
+SCALE_RULES = ("std", "robust", "whiten", "common")
 # Rules that also need to know which rows belong together.
 GROUP_RULES = ("within",)
 # Share of the mean variance that is added to every direction inside the groups, so
@@ -22,15 +25,22 @@ class Scaling:
     matrix : array of shape (d,) for a factor per column, or (d, d)
     """
 
-    centre: np.ndarray
-    matrix: np.ndarray
+    centre: NDArray[np.float64]
+    matrix: NDArray[np.float64]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         # One order in memory, so that the same numbers give the same bits.
         object.__setattr__(self, "matrix", np.ascontiguousarray(self.matrix))
 
     @classmethod
-    def from_rows(cls, rule, rows, weights=None, groups=None, is_number=None):
+    def from_rows(
+        cls,
+        rule: Any,
+        rows: NDArray[Any],
+        weights: NDArray[np.float64] | None = None,
+        groups: NDArray[Any] | None = None,
+        is_number: NDArray[np.bool_] | None = None,
+    ) -> "Scaling":
         """Choose the scaling of rows (n, d) by a rule or from given widths.
 
         ``"std"`` divides by the standard deviation, ``"robust"`` by the distance
@@ -45,7 +55,7 @@ class Scaling:
         """
         if is_number is not None:
             numbers = cls.from_rows(rule, rows[:, is_number], weights, groups)
-            return numbers._among(is_number)
+            return numbers.among(is_number)
         d = rows.shape[1]
         if not d:
             return cls(np.zeros(0), np.ones(0))
@@ -75,7 +85,9 @@ class Scaling:
         return cls(centre, vectors * _inverse_widths(np.sqrt(values), rows))
 
     @classmethod
-    def _within_groups(cls, rows, mass, groups):
+    def _within_groups(
+        cls, rows: NDArray[Any], mass: NDArray[np.float64], groups: Any
+    ) -> "Scaling":
         """Whiten by the covariance inside groups, of columns of variance one."""
         plain = cls.from_rows("std", rows, mass)
         scaled = plain.apply(rows)
@@ -93,7 +105,7 @@ class Scaling:
         widths = np.sqrt(np.clip(values, 0, None) + ridge)
         return cls(plain.centre, plain.matrix[:, None] * vectors / widths)
 
-    def _among(self, places):
+    def among(self, places: NDArray[np.bool_]) -> "Scaling":
         """This scaling for the columns at some places, the others as they are."""
         centre = np.zeros(len(places))
         centre[places] = self.centre
@@ -105,52 +117,82 @@ class Scaling:
             matrix[np.ix_(places, places)] = self.matrix
         return Scaling(centre, matrix)
 
-    @property
-    def is_identity(self):
-        """Whether rows pass unchanged."""
-        return (
-            self.matrix.ndim == 1 and not self.centre.any() and (self.matrix == 1).all()
-        )
+    def marginal(self, places: list[int]) -> "Scaling":
+        """The scaling of some columns, in the metric that integrating leaves."""
+        centre = self.centre[places]
+        if self.matrix.ndim == 1:
+            return Scaling(centre, self.matrix[places])
+        metric = self.matrix @ self.matrix.T
+        gone = [place for place in range(len(metric)) if place not in places]
+        left = metric[np.ix_(places, places)]
+        if gone:
+            cross = metric[np.ix_(gone, places)]
+            solved = cho_solve(cho_factor(metric[np.ix_(gone, gone)]), cross)
+            left = left - cross.T @ solved
+        matrix = np.linalg.cholesky(left) if len(places) else np.ones(0)
+        return Scaling(centre, matrix)
 
     @property
-    def log_volume(self):
+    def by_columns(self) -> bool:
+        """Whether each column is scaled by itself."""
+        return self.matrix.ndim == 1
+
+    @property
+    def inverse(self) -> NDArray[np.float64]:
+        """The matrix that takes scaled rows back, shape (d, d)."""
+        if self.by_columns:
+            return np.diag(1 / self.matrix)
+        return np.asarray(np.linalg.inv(self.matrix))
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether rows pass unchanged."""
+        plain = self.matrix.ndim == 1 and not self.centre.any()
+        return bool(plain and (self.matrix == 1).all())
+
+    @property
+    def log_volume(self) -> float:
         """``log|det|``, to be added to a log-density to return to the user's units."""
         if self.matrix.ndim == 1:
             return float(np.log(self.matrix).sum())
         return float(np.linalg.slogdet(self.matrix)[1])
 
-    def apply(self, rows):
+    def apply(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Scale rows (n, d), in their own precision."""
         if self.is_identity:
             return rows
         centred = rows - self.centre.astype(rows.dtype)
         matrix = self.matrix.astype(rows.dtype)
-        return centred * matrix if matrix.ndim == 1 else centred @ matrix
+        return np.asarray(centred * matrix if matrix.ndim == 1 else centred @ matrix)
 
-    def invert(self, rows):
+    def invert(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Scaled rows back in the user's units."""
         if self.matrix.ndim == 1:
-            return rows / self.matrix + self.centre
-        return rows @ np.linalg.inv(self.matrix) + self.centre
+            return np.asarray(rows / self.matrix + self.centre)
+        return np.asarray(rows @ np.linalg.inv(self.matrix) + self.centre)
 
 
-def _given_widths(widths, d):
-    widths = np.asarray(widths, dtype=np.float64)
+def _given_widths(given: Any, d: int) -> NDArray[np.float64]:
+    widths = np.asarray(given, dtype=np.float64)
     if widths.shape != (d,) or not (np.isfinite(widths) & (widths > 0)).all():
         raise ValueError(
-            f"The 'scale' parameter must be None, one of {RULES}, or {d} positive "
-            f"widths, one per column. Got {widths!r} instead."
+            f"The 'scale' parameter must be None, one of {SCALE_RULES}, or {d} "
+            f"positive widths, one per column. Got {widths!r} instead."
         )
     return widths
 
 
-def _inverse_widths(widths, rows):
+def _inverse_widths(
+    widths: NDArray[np.float64], rows: NDArray[Any]
+) -> NDArray[np.float64]:
     # A constant column has a width of rounding, not of data.
     rounding = 10 * np.finfo(rows.dtype).eps * np.abs(rows).max(initial=1.0)
-    return 1 / np.where(widths > rounding, widths, 1.0)
+    return np.asarray(1 / np.where(widths > rounding, widths, 1.0))
 
 
-def _weighted_quantiles(rows, mass, levels):
+def _weighted_quantiles(
+    rows: NDArray[Any], mass: NDArray[np.float64], levels: tuple[float, ...]
+) -> tuple[NDArray[Any], ...]:
     """Quantiles of each column, where a weight of k counts as k copies."""
     order = np.argsort(rows, axis=0)
     ordered = np.take_along_axis(rows, order, axis=0)

@@ -1,9 +1,14 @@
 """Ranges of targets, which the levels of a regressor stand in."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
 
 
-def range_of(target, bounds):
+def range_of(target: Floats, bounds: Any) -> tuple[Floats, Floats]:
     """Lowest and highest values (t,) of targets (n, t): given ones, or their own."""
     if bounds is None:
         return target.min(axis=0), target.max(axis=0)
@@ -25,7 +30,13 @@ def range_of(target, bounds):
     return low, high
 
 
-def refuse_outside(target, low, high, weights=None, names=None):
+def refuse_outside(
+    target: Floats,
+    low: Floats,
+    high: Floats,
+    weights: Floats | None = None,
+    names: list[str] | None = None,
+) -> None:
     """Refuse targets (n, t) of a weight above zero outside of their range.
 
     ``names`` are those of the targets, for the error.

@@ -1,11 +1,9 @@
 """How much memory learning takes, said before it starts."""
 
 from dataclasses import dataclass
-
-import numpy as np
+from typing import Any
 
 from rhokit.fast import blas_threads, block_rows
-from rhokit.features import GridFeatures
 
 # Measured on models of 512 to 2,048 columns, and a little more: columns of the rows
 # that leave-one-out looks at, matrices of their own size, copies of the sample.
@@ -48,59 +46,27 @@ class MemoryEstimate:
     map: int
 
     @property
-    def total(self):
+    def total(self) -> int:
         """The most at any time."""
         return self.map + max(self.planning, self.sums + self.workers + self.batch)
 
-    def __str__(self):
+    def __str__(self) -> str:
         parts = ("planning", "sums", "workers", "batch", "map")
         listed = ", ".join(f"{name} {as_text(getattr(self, name))}" for name in parts)
         return f"{as_text(self.total)} ({listed})"
 
 
-def memory_of(model, n_features, n_outcomes, batch_rows):
-    """The estimate for a one-pass model: see its ``memory_estimate``."""
-    dtype = np.dtype(model._row_dtype() or np.float64)
-    n_columns = model.n_components
-    if model._is_prepared():
-        n_features = model._width()
-        n_columns = model.feature_map_.n_columns_
-        dtype = model.feature_map_.column_dtype_
-        if isinstance(model.feature_map_, GridFeatures):
-            return estimate_grid_memory(
-                model.feature_map_,
-                n_outcomes or model._n_outcomes(),
-                batch_rows,
-                model._batch_copies(),
-            )
-    if n_features is None:
-        raise ValueError(
-            "n_features must be given for a model that is not prepared: the number of "
-            "columns of its rows"
-        )
-    return estimate_memory(
-        n_features=n_features,
-        n_columns=n_columns,
-        n_outcomes=n_outcomes or model._n_outcomes(),
-        matrix=model._power == 2,
-        itemsize=dtype.itemsize,
-        batch_rows=batch_rows,
-        batch_copies=model._batch_copies(),
-        open_sums=model._open_sums,
-    )
-
-
 def estimate_memory(
     *,
-    n_features,
-    n_columns,
-    n_outcomes,
-    matrix,
-    itemsize,
-    batch_rows,
-    batch_copies,
-    open_sums,
-):
+    n_features: int,
+    n_columns: int,
+    n_outcomes: int,
+    matrix: bool,
+    itemsize: int,
+    batch_rows: int,
+    batch_copies: int,
+    open_sums: int,
+) -> MemoryEstimate:
     """Bytes for a model of these sizes.
 
     Parameters
@@ -132,7 +98,9 @@ def estimate_memory(
     )
 
 
-def estimate_grid_memory(feature_map, n_outcomes, batch_rows, batch_copies):
+def estimate_grid_memory(
+    feature_map: Any, n_outcomes: int, batch_rows: int, batch_copies: int
+) -> MemoryEstimate:
     """Bytes for a model on a grid: see :func:`estimate_memory`."""
     d, modes = feature_map.n_columns_, feature_map.grid_.n_modes
     series = n_outcomes * modes * _COMPLEX
@@ -152,7 +120,7 @@ def estimate_grid_memory(feature_map, n_outcomes, batch_rows, batch_copies):
     )
 
 
-def as_text(n_bytes):
+def as_text(n_bytes: int) -> str:
     """A number of bytes as people say it."""
     for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if n_bytes >= size:

@@ -1,14 +1,18 @@
 """A density as a Fourier series, and what follows from it in closed form."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.fft import irfft, irfftn, next_fast_len
 
 from rhokit.fast import Series
 
+Floats = NDArray[np.float64]
 _TURN = 2 * math.pi
 # Newton's steps, which end when they move an angle by less than this.
 _MOST_STEPS = 60
@@ -40,13 +44,13 @@ class FourierDensity:
         Error of values, as a share of the coefficient at zero.
     """
 
-    coefficients: np.ndarray
-    middle: np.ndarray
-    period: np.ndarray
+    coefficients: NDArray[np.complex128]
+    middle: NDArray[np.float64]
+    period: NDArray[np.float64]
     tol: float
 
     @classmethod
-    def over(cls, feature_map, mean):
+    def over(cls, feature_map: Any, mean: NDArray[Any]) -> "FourierDensity":
         """The density of a mean over the rows of a grid's states."""
         return cls(
             mean * math.exp(-feature_map.log_mass()),
@@ -55,48 +59,52 @@ class FourierDensity:
             feature_map.series_tol_,
         )
 
+    def scaled_to(self, mass: float) -> "FourierDensity":
+        """The same density with another integral."""
+        return replace(self, coefficients=self.coefficients * (mass / self.mass))
+
     @property
-    def d(self):
+    def d(self) -> int:
         """Number of columns."""
         return self.coefficients.ndim
 
     @cached_property
-    def mass(self):
+    def mass(self) -> float:
         """Integral over the box."""
         return self._constant * float(np.prod(self.period))
 
     @property
-    def _constant(self):
+    def _constant(self) -> float:
         middle = [size // 2 for size in self.coefficients.shape[:-1]]
         return float(self.coefficients[(*middle, 0)].real)
 
     @property
-    def _steps(self):
+    def _steps(self) -> Any:
         """The l of every axis, which broadcast to the coefficients' shape."""
         *others, last = self.coefficients.shape
         ranges = [np.arange(-(size // 2), size // 2 + 1) for size in others]
         return np.meshgrid(*ranges, np.arange(last), indexing="ij", sparse=True)
 
-    def _full(self):
+    def _full(self) -> NDArray[Any]:
         """Coefficients for negative l along the last axis, too."""
         mirrored = np.flip(self.coefficients[..., 1:]).conj()
         return np.concatenate([mirrored, self.coefficients], axis=-1)
 
-    def _angles(self, rows):
+    def _angles(self, rows: NDArray[Any]) -> Floats:
         """Angles of rows (n, d); at the end for rows outside."""
         turns = (np.asarray(rows, float) - self.middle) / self.period
         return _TURN * np.clip(turns, -0.5, 0.5)
 
-    def _rows(self, angles):
+    def _rows(self, angles: NDArray[Any]) -> Floats:
         return self.middle + angles * (self.period / _TURN)
 
-    def _evaluator(self, *series):
+    def _evaluator(self, *series: NDArray[Any]) -> Callable[[Floats], Floats]:
         """A function from angles (n, d) to the values of series, shape (n, k)."""
         return Series(np.stack(series), self.tol * self._constant).values
 
-    # ---- parts -----------------------------------------------------------------------
+    # ---- parts ----------------------------------------------------------------------
 
-    def marginal(self, kept):
+    def marginal(self, kept: Any) -> "FourierDensity":
         """The density of some of the columns, whatever the others are."""
         full = self._full()
         for axis in reversed(range(self.d)):
@@ -105,7 +113,7 @@ class FourierDensity:
                 full = np.take(full, middle, axis=axis) * self.period[axis]
         return self._part(full, kept)
 
-    def sliced(self, given):
+    def sliced(self, given: dict[int, float]) -> "FourierDensity":
         """The density along a line or plane: values of some columns, by axis.
 
         Its mass is the density of what is given.
@@ -118,20 +126,20 @@ class FourierDensity:
             full = np.tensordot(full, wave, axes=(axis, 0))
         return self._part(full, [axis for axis in range(self.d) if axis not in given])
 
-    def _part(self, full, kept):
+    def _part(self, full: NDArray[Any], kept: Any) -> "FourierDensity":
         half = full.shape[-1] // 2
         kept = list(kept)
         return FourierDensity(
             full[..., half:], self.middle[kept], self.period[kept], self.tol
         )
 
-    # ---- probabilities ---------------------------------------------------------------
+    # ---- probabilities --------------------------------------------------------------
 
-    def values(self, rows):
+    def values(self, rows: NDArray[Any]) -> Floats:
         """Density at rows (n, d) of the box, shape (n,)."""
         return self._evaluator(self.coefficients)(self._angles(rows))[:, 0]
 
-    def box_probability(self, low, high):
+    def box_probability(self, low: Floats, high: Floats) -> Floats:
         """Probability of boxes from rows ``low`` to ``high`` (n, d), shape (n,)."""
         low, high = self._angles(low), self._angles(high)
         if self.d > 1:
@@ -144,7 +152,7 @@ class FourierDensity:
             share[narrow] = self._integrals(low[narrow], high[narrow])
         return np.clip(share, 0, 1)
 
-    def _distribution(self):
+    def _distribution(self) -> Callable[[Floats], Floats]:
         """A function from angles (n, 1) to distribution function and density per angle.
 
         In one dimension, as shares of the mass.
@@ -154,14 +162,14 @@ class FourierDensity:
         start = evaluate(np.full((1, 1), -math.pi))[0, 0]
         unit = 1 / (_TURN * self._constant)
 
-        def distribution(angles):
+        def distribution(angles: Floats) -> Floats:
             both = evaluate(angles)
             both[:, 0] += self._constant * (angles[:, 0] + math.pi) - start
             return both * unit
 
         return distribution
 
-    def _integrals(self, low, high):
+    def _integrals(self, low: Floats, high: Floats) -> Floats:
         """Shares of the mass in boxes between angles (n, d), shape (n,)."""
         full = self._full()
         blocks = _blocks(len(low), self.coefficients.size)
@@ -169,7 +177,7 @@ class FourierDensity:
         return np.concatenate(shares) / self._constant
 
     @staticmethod
-    def _block_integrals(full, low, high):
+    def _block_integrals(full: NDArray[Any], low: Floats, high: Floats) -> Floats:
         parts = []
         for axis, size in enumerate(full.shape):
             step = np.arange(-(size // 2), size // 2 + 1)
@@ -179,20 +187,20 @@ class FourierDensity:
             parts.append(np.exp(-0.5j * step * (a + b)) * turns * np.sinc(step * turns))
         return _contracted(full, parts).real
 
-    def quantile(self, shares):
+    def quantile(self, shares: Floats) -> Floats:
         """Values of one column with these shares of the mass below them, (n,)."""
         nodes = np.linspace(-math.pi, math.pi, self._node_counts(_FINER[1])[0] + 1)
         distribution = self._distribution()
         reached = np.maximum.accumulate(distribution(nodes[:, None])[:, 0])
         place = np.clip(np.searchsorted(reached, shares), 1, len(nodes) - 1)
 
-        def evaluate(angles):
+        def evaluate(angles: Floats) -> Floats:
             return distribution(angles[:, None]).T
 
         angles = solve_increasing(evaluate, shares, nodes[place - 1], nodes[place])
         return self._rows(angles[:, None])[:, 0]
 
-    def sample(self, n, rng):
+    def sample(self, n: int, rng: np.random.Generator) -> Floats:
         """Rows (n, d), one column after the other, each given those before it."""
         shares = rng.random((n, self.d))
         rows = self.marginal([0]).quantile(shares[:, 0])[:, None]
@@ -205,7 +213,7 @@ class FourierDensity:
             rows = np.column_stack([rows, np.concatenate(next_column)])
         return rows
 
-    def _last_given(self, known, shares):
+    def _last_given(self, known: Floats, shares: Floats) -> Floats:
         """Quantiles (n,) of the last column, given the others (n, d - 1)."""
         waves = []
         for axis, column in enumerate(known.T):
@@ -216,9 +224,9 @@ class FourierDensity:
         angles = row_quantiles(_contracted(self.coefficients, waves), shares)
         return self.middle[-1] + angles * (self.period[-1] / _TURN)
 
-    # ---- moments ---------------------------------------------------------------------
+    # ---- moments --------------------------------------------------------------------
 
-    def angle_moments(self, most):
+    def angle_moments(self, most: int) -> Floats:
         """Moments of each column's angle up to an order, shape (d, most + 1)."""
         return np.array(
             [
@@ -227,7 +235,7 @@ class FourierDensity:
             ]
         )
 
-    def _angle_moment(self, powers):
+    def _angle_moment(self, powers: dict[int, int]) -> float:
         """Mean of a product of powers of angles, given by axis."""
         full = self._full()
         parts = [
@@ -236,7 +244,7 @@ class FourierDensity:
         ]
         return float(_contracted(full, parts)[0].real / self._constant)
 
-    def mean_and_covariance(self):
+    def mean_and_covariance(self) -> tuple[Floats, Floats]:
         """Mean (d,) and covariance (d, d)."""
         _, mean, square = self.angle_moments(2).T
         covariance = np.diag(square)
@@ -247,15 +255,15 @@ class FourierDensity:
         unit = self.period / _TURN
         return self._rows(mean), covariance * unit * unit[:, None]
 
-    # ---- shape -----------------------------------------------------------------------
+    # ---- shape ----------------------------------------------------------------------
 
-    def gradient(self, rows):
+    def gradient(self, rows: NDArray[Any]) -> tuple[Floats, Floats]:
         """Density (n,) and its gradient (n, d) at rows of the box."""
         slopes = [-1j * step * self.coefficients for step in self._steps]
         found = self._evaluator(self.coefficients, *slopes)(self._angles(rows))
         return found[:, 0], found[:, 1:] * (_TURN / self.period)
 
-    def entropy(self):
+    def entropy(self) -> float:
         """Differential entropy, by the trapezoidal rule."""
         values = np.maximum(self._on_nodes(_FINER[self.d]), 0)
         shares = values / values.sum()
@@ -263,7 +271,7 @@ class FourierDensity:
         cell = float(np.prod(self.period)) / values.size
         return float(-(seen * np.log(seen)).sum()) + math.log(cell)
 
-    def modes(self, least):
+    def modes(self, least: float) -> Floats:
         """Local maxima (m, d), the highest first, of at least this share of it."""
         values = self._on_nodes(_FINER[self.d])
         starts = np.stack(np.nonzero(_tops(values) & (values > least * values.max())))
@@ -273,7 +281,7 @@ class FourierDensity:
         heights = self._evaluator(self.coefficients)(angles)[:, 0]
         return self._rows(angles[np.argsort(-heights, kind="stable")])
 
-    def _climb(self, starts, width):
+    def _climb(self, starts: Floats, width: Floats) -> Floats:
         """Newton's method for the top near each start, uphill where it bends up."""
         steps = self._steps
         pairs = [(i, j) for i in range(self.d) for j in range(i + 1)]
@@ -296,14 +304,14 @@ class FourierDensity:
                 break
         return angles
 
-    def _node_counts(self, density):
+    def _node_counts(self, density: int) -> tuple[int, ...]:
         """Nodes per period, so many for each that the series needs."""
         *others, last = self.coefficients.shape
         return tuple(
             next_fast_len(density * size, real=True) for size in (*others, 2 * last - 1)
         )
 
-    def _on_nodes(self, density):
+    def _on_nodes(self, density: int) -> Floats:
         """Values on regular nodes of the period, from the middle on."""
         counts = self._node_counts(density)
         waves = np.zeros((*counts[:-1], counts[-1] // 2 + 1), complex)
@@ -312,7 +320,7 @@ class FourierDensity:
         )
         return irfftn(waves, counts, norm="forward")
 
-    def on_axes(self, axes):
+    def on_axes(self, axes: list[Floats]) -> Floats:
         """Density at all points of a grid with given values per column."""
         if self.d == 1:
             return self.values(axes[0][:, None])
@@ -326,7 +334,7 @@ class FourierDensity:
         return result.real
 
 
-def _integrated(coefficients):
+def _integrated(coefficients: NDArray[Any]) -> NDArray[Any]:
     """Series (..., M + 1) of the integral by the angle, but for its linear part."""
     step = np.arange(1, coefficients.shape[-1])
     integral = np.zeros_like(coefficients)
@@ -334,7 +342,7 @@ def _integrated(coefficients):
     return integral
 
 
-def _power_integrals(size, power):
+def _power_integrals(size: int, power: int) -> NDArray[Any]:
     """Integrals of ``θ^p exp(-ilθ) / 2π`` over the period, for all l of an axis."""
     step = np.arange(-(size // 2), size // 2 + 1)
     constant = step == 0
@@ -351,7 +359,7 @@ def _power_integrals(size, power):
     return result
 
 
-def _contracted(full, parts):
+def _contracted(full: NDArray[Any], parts: list[NDArray[Any]]) -> NDArray[Any]:
     """``Σ_l c_l Π_axis v[:, l]`` over the first axes, for parts v (n, m_axis)."""
     first, *others = parts
     result = np.tensordot(first, full, axes=1)  # (n, m_2, ...)
@@ -360,7 +368,7 @@ def _contracted(full, parts):
     return result
 
 
-def _tops(values):
+def _tops(values: Floats) -> NDArray[np.bool_]:
     """Which nodes no neighbour exceeds; of equal neighbours, one."""
     axes = tuple(range(values.ndim))
     top = np.ones(values.shape, bool)
@@ -372,7 +380,7 @@ def _tops(values):
     return top
 
 
-def row_quantiles(series, shares):
+def row_quantiles(series: NDArray[Any], shares: Floats) -> Floats:
     """Angles below which each of many series (n, M + 1) has its share (n,)."""
     count = next_fast_len(_FINER[1] * (2 * series.shape[1] - 1), real=True)
     level = series[:, :1].real
@@ -387,7 +395,7 @@ def row_quantiles(series, shares):
     low = np.where(place > 0, nodes[np.maximum(place - 1, 0)], -math.pi)
     high = np.where(place < count, nodes[np.minimum(place, count - 1)], math.pi)
 
-    def evaluate(angles):
+    def evaluate(angles: Floats) -> Floats:
         both = _row_values(np.stack([integral, series]), angles)
         both[0] += level[:, 0] * (angles + math.pi) - start[:, 0]
         return both / (_TURN * level[:, 0])
@@ -395,13 +403,15 @@ def row_quantiles(series, shares):
     return solve_increasing(evaluate, shares, low, high)
 
 
-def _row_values(series, angles):
+def _row_values(series: NDArray[Any], angles: Floats) -> Floats:
     """Value of each series (..., n, M + 1) at its own angle (n,)."""
     waves = np.exp(1j * angles[:, None] * np.arange(series.shape[-1]))
     return 2 * np.vecdot(waves, series).real - series[..., 0].real
 
 
-def solve_increasing(evaluate, wanted, low, high):
+def solve_increasing(
+    evaluate: Callable[[Floats], Any], wanted: Floats, low: Floats, high: Floats
+) -> Floats:
     """Where increasing functions reach values (n,), between ``low`` and ``high``.
 
     Newton's steps where they stay inside the bracket, and its middle elsewhere.
@@ -425,7 +435,7 @@ def solve_increasing(evaluate, wanted, low, high):
     return place
 
 
-def _blocks(n, numbers_per_row):
+def _blocks(n: int, numbers_per_row: int) -> list[slice]:
     """Slices of so many rows that their numbers fit a block."""
     size = max(1, _BLOCK_NUMBERS // numbers_per_row)
     return [slice(start, start + size) for start in range(0, max(n, 1), size)]

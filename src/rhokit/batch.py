@@ -1,0 +1,145 @@
+"""Rows that were checked once, at the border."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rhokit.frames import Schema
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Number, names and kinds of the columns that rows come with.
+
+    Parameters
+    ----------
+    n_features : int
+        d, as the user counts columns.
+    names : tuple of str, optional
+    schema : Schema, optional
+        Where some columns are categories: rows are then *wide*, a category being
+        several numbers (see :mod:`rhokit.frames`).
+    """
+
+    n_features: int
+    names: tuple[Any, ...] | None = None
+    schema: Schema | None = None
+
+    @classmethod
+    def of(cls, estimator: Any) -> "Columns":
+        """The columns that an estimator has learned, as scikit-learn names them."""
+        names = getattr(estimator, "feature_names_in_", None)
+        known = None if names is None else tuple(names)
+        return cls(estimator.n_features_in_, known, estimator.schema_)
+
+    def give_to(self, estimator: Any) -> None:
+        """Let an estimator know these columns under scikit-learn's names."""
+        estimator.n_features_in_, estimator.schema_ = self.n_features, self.schema
+        vars(estimator).pop("feature_names_in_", None)
+        if self.names is not None:
+            estimator.feature_names_in_ = np.array(self.names, dtype=object)
+
+    @property
+    def width(self) -> int:
+        """Numbers of a row as it is worked on."""
+        return self.n_features if self.schema is None else self.schema.width
+
+    @property
+    def is_number(self) -> NDArray[np.bool_] | None:
+        """Which numbers of a row are no part of a category; None for all."""
+        return None if self.schema is None else self.schema.is_number
+
+    @property
+    def starts(self) -> NDArray[np.intp]:
+        """Where each column begins in a row, shape (d,)."""
+        if self.schema is None:
+            return np.arange(self.n_features)
+        return np.array([block.start for block in self.schema.blocks])
+
+    def places(self, kept: list[int]) -> list[int]:
+        """Places of some columns' numbers in a row."""
+        if self.schema is None:
+            return list(kept)
+        blocks = [self.schema.blocks[column] for column in kept]
+        return [place for block in blocks for place in range(block.start, block.stop)]
+
+    def find(self, name: str, wanted: Any) -> list[int]:
+        """Places of columns that are given by place or by name, one or several.
+
+        ``name`` is that of the argument, for the error.
+        """
+        many = np.iterable(wanted) and not isinstance(wanted, str)
+        each = list(wanted) if many else [wanted]
+        names, d = list(self.names or ()), self.n_features
+        places = [names.index(c) if c in names else c for c in each]
+        known = [
+            isinstance(p, Integral) and not isinstance(p, bool) and 0 <= p < d
+            for p in places
+        ]
+        if not places or not all(known) or len(set(places)) < len(places):
+            which = names or f"0 to {d - 1}"
+            raise ValueError(
+                f"{name} must name different columns of this model ({which}), got "
+                f"{wanted!r}"
+            )
+        return [int(place) for place in places]
+
+    def part(self, kept: list[int]) -> "Columns":
+        """Some of the columns."""
+        names = None if self.names is None else tuple(self.names[i] for i in kept)
+        schema = None if self.schema is None else self.schema.part(kept)
+        if schema is not None and not schema.category_columns():
+            schema = None
+        return Columns(len(kept), names, schema)
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Rows with their targets and weights, all of them checked.
+
+    What public methods make of their arguments, once, and everybody else hands on.
+
+    Parameters
+    ----------
+    rows : array of shape (n, w)
+        In the user's units; wide where there are columns of categories.
+    columns : Columns
+    target : array of shape (n,) or (n, t), optional
+        Labels or values as they were given.
+    weights : array of shape (n,), optional
+        None where all are one.
+    """
+
+    rows: NDArray[Any]
+    columns: Columns
+    target: NDArray[Any] | None = None
+    weights: NDArray[np.float64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def mass(self) -> NDArray[np.float64]:
+        """Weights of the rows, shape (n,)."""
+        return np.ones(len(self.rows)) if self.weights is None else self.weights
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the weights."""
+        return float(len(self.rows) if self.weights is None else self.weights.sum())
+
+    def take(self, which: Any) -> "Batch":
+        """Some of the rows: a slice, places, or a mask."""
+        target = None if self.target is None else self.target[which]
+        weights = None if self.weights is None else self.weights[which]
+        return replace(self, rows=self.rows[which], target=target, weights=weights)
+
+    def seen(self) -> "Batch":
+        """The rows of a weight above zero: others are not there."""
+        if self.weights is None or self.weights.all():
+            return self
+        return self.take(self.weights > 0)

@@ -1,0 +1,17 @@
+"""Models: plan, read-out and state as one frozen value that learns and answers."""
+
+from rhokit.models.density_series import DensitySeries, series_of
+from rhokit.models.model import Model
+from rhokit.models.planning import plan_outcomes
+from rhokit.models.row_sample import MeasuredSample, RowSample
+from rhokit.models.sampling import draw_samples
+
+__all__ = [
+    "DensitySeries",
+    "MeasuredSample",
+    "Model",
+    "RowSample",
+    "draw_samples",
+    "plan_outcomes",
+    "series_of",
+]

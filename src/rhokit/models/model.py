@@ -1,0 +1,392 @@
+"""A fitted model as one frozen value: plan, read-out, state and sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from rhokit.batch import Batch
+from rhokit.core import leave_one_out, log_measured
+from rhokit.core.arrays import safe_log
+from rhokit.core.sums import inverse_weight, remaining_weight
+from rhokit.models.gaps import by_gaps, kept_columns
+from rhokit.models.row_sample import MeasuredSample, RowSample
+from rhokit.plans import Plan
+from rhokit.readouts import ReadOut
+from rhokit.representations import Cache, Representation, State, representation_of
+
+Floats = NDArray[np.float64]
+# Answers from some of the columns that are kept, for rows that lack the others.
+_MOST_PARTS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """What an estimator knows once it has learned, and how it is asked.
+
+    Learning gives a new model and leaves this one as it was, so whoever asks has one
+    consistent picture, whatever others do meanwhile.
+
+    Parameters
+    ----------
+    plan : Plan
+    readout : ReadOut
+    state : state, optional
+        None before the first row.
+    sample : RowSample or MeasuredSample, optional
+        Rows that are left out again, where the read-out needs them.
+    rank : int, float, "elbow" or None
+        The rank to measure with.
+    batch_size : int, optional
+        Rows per block.
+    may_miss : bool
+        Whether rows may lack values.
+    """
+
+    plan: Plan
+    readout: Any
+    state: State | None = None
+    sample: Any = None
+    rank: Any = None
+    batch_size: int | None = None
+    may_miss: bool = False
+    cache: Cache = field(default_factory=Cache, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "cache"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, cache=Cache())
+
+    @property
+    def representation(self) -> Representation:
+        """What the state is."""
+        return representation_of(self.plan, self.batch_size, self.cache)
+
+    @property
+    def weight(self) -> Floats:
+        """Total weight of the rows of each outcome, shape (K,)."""
+        assert self.state is not None
+        return np.asarray(self.state.weight)
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether anything is left to answer from."""
+        return self.state is not None and float(np.sum(self.state.weight)) > 0
+
+    def fingerprint(self) -> str:
+        """Digest of what two models must share to be merged."""
+        return self.plan.fingerprint(self.readout.fingerprint())
+
+    # ---- learning -------------------------------------------------------------------
+
+    def with_state(self, state: State | None, **changes: Any) -> Model:
+        """The same model of other rows."""
+        return replace(self, state=state, cache=Cache(), **changes)
+
+    def blank(self) -> Model:
+        """The same plan and read-out without rows."""
+        return self.with_state(None, sample=None)
+
+    def add(self, batch: Batch) -> Model:
+        """The model that has seen these rows, too."""
+        target = self.readout.encode(batch.target, batch.weights)
+        model = self._with_room_for(batch)
+        state = model.total(batch, target) + (model.state or 0)
+        sample = model.sample
+        if model.readout.needs_sample:
+            fresh = model.sampled(batch, target, model.plan.sample_rows)
+            sample = fresh if sample is None else sample + fresh
+        return model.with_state(state, sample=sample)
+
+    def subtract(self, batch: Batch) -> Model:
+        """The model that has never seen these rows."""
+        self._refuse_factor()
+        target = self.readout.encode(batch.target, batch.weights)
+        feature_map, seen = self.plan.feature_map, batch.seen().rows
+        if feature_map.has_outsiders:
+            feature_map.refuse_outsiders(self.plan.scale(seen))
+        sample = self.sample
+        if sample is not None:
+            sample = sample - self.sampled(batch, target, len(batch))
+        return self.with_state(self.state - self.total(batch, target), sample=sample)
+
+    def fade(self, factor: float) -> Model:
+        """All rows count ``factor`` times as much."""
+        if self.state is None:
+            return self
+        self._refuse_factor()
+        sample = None if self.sample is None else self.sample.scale(factor)
+        return self.with_state(self.state.scale(factor), sample=sample)
+
+    def merge(self, other: Model) -> Model:
+        """The model of both models' rows."""
+        mine, yours = self._brought_together(other)
+        sample = mine.sample
+        if mine.readout.needs_sample:
+            if yours.sample is None:
+                raise ValueError(
+                    "merge: this model learns from rows left out, and the "
+                    "other one kept no sample of them: fit it with the same parameters"
+                )
+            sample = yours.sample if sample is None else sample + yours.sample
+        return mine.with_state(yours.state + (mine.state or 0), sample=sample)
+
+    def unmerge(self, other: Model) -> Model:
+        """The model without what the other one has seen."""
+        mine, yours = self._brought_together(other)
+        sample = mine.sample
+        if sample is not None and yours.sample is not None:
+            sample = sample - yours.sample
+        return mine.with_state(mine.state - yours.state, sample=sample)
+
+    def with_outcomes(self, readout: ReadOut) -> Model:
+        """The same model, with empty places for outcomes that it has not seen."""
+        places = self.readout.places_in(readout)
+        if places is None or self.state is None:
+            return replace(self, readout=readout)
+        self._refuse_factor()
+        state = self.state.spread(places.tolist(), readout.n_outcomes)
+        sample = self.sample
+        if sample is not None:
+            sample = sample.with_target(places[sample.target])
+        return self.with_state(state, sample=sample, readout=readout)
+
+    def moved_to(self, plan: Plan) -> Model:
+        """The same model under a plan that differs in the room it has for rows."""
+        if plan is self.plan:
+            return self
+        state = self.state
+        if state is not None:
+            state = self.representation.moved(state, plan)
+        return self.with_state(state, plan=plan)
+
+    def total(self, batch: Batch, target: Any) -> State:
+        """The state of these rows alone."""
+        self._refuse_factor()
+        summed = self.representation.total
+        outcomes = self.readout.outcomes(target)
+        parts = [summed(batch.rows, batch.weights, each) for each in outcomes]
+        if len(parts) == 1:
+            return parts[0]
+        total = np.concatenate([part.total for part in parts])
+        weight = np.concatenate([part.weight for part in parts])
+        return replace(parts[0], total=total, weight=weight)
+
+    def sampled(self, batch: Batch, target: NDArray[Any], size: int) -> RowSample:
+        """At most so many of these rows, chosen by what they are."""
+        names = self.readout.names(target)
+        return RowSample.of(batch.rows, target, batch.weights, size, names)
+
+    def _with_room_for(self, batch: Batch) -> Model:
+        return self.moved_to(self.representation.plan_for(batch.seen().rows))
+
+    def _brought_together(self, other: Model) -> tuple[Model, Model]:
+        """Both models with the same outcomes, under the same plan."""
+        self._refuse_factor()
+        other._refuse_factor()
+        readout = self.readout.joined(other.readout)
+        mine, yours = self.with_outcomes(readout), other.with_outcomes(readout)
+        plan = mine.representation.common_plan(yours.plan)
+        return mine.moved_to(plan), yours.moved_to(plan)
+
+    def _refuse_factor(self) -> None:
+        """A factor has no sums that rows could be added to."""
+        if self.state is not None and not self.state.takes_rows:
+            raise TypeError(
+                "this model holds only a factor, which takes up no "
+                "rows. If it was trained, to_estimator() of the model that trained it "
+                'gives one that does; if it was saved with state="factor", save it '
+                'with state="exact"'
+            )
+
+    def compact(self) -> Model:
+        """The smallest model that predicts the same, and may learn no more."""
+        state = self.representation.compact(self.state, self.rank)
+        sample = self.sample
+        if not state.takes_rows and isinstance(sample, RowSample):
+            logs = self.log_left_out(sample)
+            sample = MeasuredSample(sample.target, sample.weight, logs)
+        return self.with_state(state, sample=sample)
+
+    # ---- measuring ------------------------------------------------------------------
+
+    def for_blocks(
+        self, rows: NDArray[Any], use: Callable[..., Any], stretch: int = 1
+    ) -> list[Any]:
+        """``use(worker, which, columns, log_scale)`` of the columns to be measured."""
+        return self.plan.for_blocks(
+            rows,
+            use,
+            n_outcomes=self.readout.n_outcomes,
+            batch_size=self.batch_size,
+            relative=True,
+            stretch=stretch,
+        )
+
+    def measure(self, projector: bool = False) -> Callable[[NDArray[Any]], Any]:
+        """What measures columns (n, m), made when first needed."""
+        purpose = "projection" if projector else "measurement"
+
+        def make() -> Callable[[NDArray[Any]], Any]:
+            return self.representation.measure(
+                [self.state], self.rank, projector=projector
+            )
+
+        found: Callable[[NDArray[Any]], Any] = self.cache.get(purpose, self.rank, make)
+        return found
+
+    def log_measured(self, rows: NDArray[Any]) -> Floats:
+        """Logarithms (n, K) of what checked rows measure, however far away they are."""
+        if not self.lacks(rows):
+            return self._log_measured(rows)
+        return by_gaps(self.plan.columns, rows, self._measured_knowing)
+
+    def _log_measured(self, rows: NDArray[Any]) -> Floats:
+        measure, power = self.measure(), self.representation.power
+
+        def use(worker: int, which: Any, columns: Any, log_scale: Any) -> Floats:
+            measured = measure(columns).astype(np.float64)
+            return np.asarray(log_measured(measured, log_scale, power))
+
+        return np.concatenate(self.for_blocks(rows, use, stretch=2))
+
+    def lacks(self, rows: NDArray[Any]) -> bool:
+        """Whether some of the rows lack values."""
+        return self.may_miss and bool(np.isnan(rows).any())
+
+    def _measured_knowing(self, kept: list[int]) -> Callable[[NDArray[Any]], Floats]:
+        """What answers from the columns that are known."""
+        if len(kept) == self.plan.columns.n_features:
+            return self._log_measured
+        found: Callable[[NDArray[Any]], Floats] = self.cache.get_among(
+            "parts",
+            (self.rank, *kept),
+            lambda: self.representation.measured_by_part(self.state, self.rank, kept),
+            _MOST_PARTS,
+        )
+        return found
+
+    def density_matrix(self) -> State:
+        """ρ in the basis of the map's states, as sums or as a factor."""
+        return self.representation.density_matrix(self.state)
+
+    # ---- densities ------------------------------------------------------------------
+
+    def log_norm(self) -> float:
+        """What turns a measured logarithm into a log-density in the user's units."""
+        return self.plan.log_norm(self.representation.power) - self._log_excess()
+
+    def log_norms(self, rows: NDArray[Any]) -> Any:
+        """The same for each row, which may lack values."""
+        if not self.lacks(rows):
+            return self.log_norm()
+        patterns, which = kept_columns(self.plan.columns, rows)
+        norms = [self.plan.log_norm_of(kept) - self._log_excess() for kept in patterns]
+        return np.array(norms)[which]
+
+    def _log_excess(self) -> float:
+        """What the density integrates to more than one, as a logarithm."""
+        if self.state is None:
+            return 0.0
+
+        def compute() -> float:
+            masses = self.representation.masses(self.state, self.rank)
+            if masses is None:
+                return 0.0
+            return float(np.log(self.weight @ masses / self.weight.sum()))
+
+        return float(self.cache.get("excess", self.rank, compute))
+
+    def log_density(self, rows: NDArray[Any]) -> Floats:
+        """Log-density of checked rows, whatever their outcome, shape (n,)."""
+        logs = self.log_measured(rows)
+        if self.readout.n_outcomes == 1:
+            return logs[:, 0] + self.log_norms(rows)
+        joint = logs + self.readout.log_priors(self.weight)
+        return np.asarray(logsumexp(joint, axis=1) + self.log_norms(rows))
+
+    # ---- leaving rows out -----------------------------------------------------------
+
+    def log_density_without(self, rows: NDArray[Any]) -> Floats:
+        """Log-density of rows of a density, each left out of the state, shape (n,)."""
+        lengths = self.plan.feature_map.lengths(self.plan.scale(rows))
+        own = lengths.astype(np.float64) ** self.representation.power
+        logs = self.log_measured(rows)[:, 0]
+        total = float(self.weight[0])
+        rest = leave_one_out(np.exp(logs), own, np.ones(len(own)), total)
+        return np.asarray(safe_log(rest) + self.log_norm())
+
+    def log_density_left_out(self, sample: RowSample | MeasuredSample) -> Floats:
+        """Log-density of sampled rows, each left out of the state, shape (n,)."""
+        roots, weight = self.readout.roots(sample.target), self.weight
+        logs = self.log_left_out(sample)
+        # The outcomes' weights without the row, in its density and in their priors.
+        rest = remaining_weight(weight, roots**2 * sample.weight[:, None])
+        logs += safe_log(weight) - safe_log(np.where(rest > 0, rest, np.inf))
+        joint = logs + self.readout.log_priors(rest)
+        return np.asarray(logsumexp(joint, axis=1) + self.log_norm())
+
+    def log_left_out(self, sample: Any) -> Floats:
+        """Logarithms measured by sampled rows, each left out of the state, (n, K).
+
+        What rows measure of themselves is known in closed form: the squared overlap
+        with their own state, or with what the rank keeps of it. The sums lack that;
+        they are still divided by the outcomes' whole weights, as priors are made of.
+        """
+        if isinstance(sample, MeasuredSample):
+            return sample.logs.copy()
+        assert self.state is not None
+        if not self.state.takes_rows:
+            return self.log_measured(sample.rows)  # a trained state did not see them
+        own_of = self._own_measure(sample)
+        measure, weight = self.measure(), self.weight
+        tiny = 100 * np.finfo(self.plan.feature_map.dtype_).eps
+        noise = self.representation.noise * weight
+
+        def use(worker: int, which: Any, columns: Any, log_scale: Any) -> Floats:
+            total = measure(columns).astype(np.float64) * weight
+            own = own_of(which, columns, log_scale)
+            # What rounding leaves of a cancelled sum says nothing.
+            left = np.where(total - own > tiny * own + noise, total - own, 0)
+            return np.asarray(log_measured(left * inverse_weight(weight), log_scale))
+
+        return np.concatenate(self.for_blocks(sample.rows, use, stretch=2))
+
+    def _own_measure(self, sample: RowSample) -> Callable[..., Floats]:
+        """What sampled rows measure of themselves, from their columns, (b, K)."""
+        roots = self.readout.roots(sample.target)
+        feature_map = self.plan.measured_map
+        unit = feature_map is not self.plan.feature_map  # summed states had length one
+        keeps = None if self.rank is None else self.measure(projector=True)
+
+        def own_of(which: Any, columns: Any, log_scale: Any) -> Floats:
+            mass = roots[which] ** 2 * sample.weight[which][:, None]  # (b, K)
+            length = feature_map.lengths_of(columns).astype(np.float64)[:, None]
+            kept = length if keeps is None else keeps(columns).astype(np.float64)
+            own = mass * (kept**2 / length if unit else kept**2)
+            if log_scale is not None and not unit:
+                own *= np.exp(2 * log_scale)[:, None]  # it was summed unscaled
+            return np.asarray(own)
+
+        return own_of
+
+    # ---- parts ----------------------------------------------------------------------
+
+    def marginal(self, kept: list[int]) -> Model:
+        """The model of some of the columns, whatever the others are."""
+        plan, state = self.representation.marginal(self.state, self.rank, kept)
+        rank = self.rank if state.takes_rows else None  # what it left out is gone
+        return Model(
+            plan,
+            self.readout,
+            state,
+            rank=rank,
+            batch_size=self.batch_size,
+            may_miss=self.may_miss,
+        )

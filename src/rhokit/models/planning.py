@@ -1,0 +1,71 @@
+"""The plan and the read-out of a model with a target, by leave-one-out."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rhokit.batch import Batch
+from rhokit.models.row_sample import RowSample
+from rhokit.plans import Plan, PlanRequest, SupervisedChoice, plan_density
+from rhokit.plans.leave_one_out import (
+    LeaveOneOut,
+    Overlaps,
+    choose_rank_by_score,
+    map_overlaps,
+)
+from rhokit.plans.supervised import witness_count
+
+
+def plan_outcomes(
+    request: PlanRequest, batch: Batch, readout: Any, *, by_rank: bool
+) -> tuple[Plan, Any]:
+    """Plan and read-out that predict the targets of rows left out best.
+
+    Parameters
+    ----------
+    request : PlanRequest
+    batch : Batch
+    readout : TargetReadOut
+        That knows these targets.
+    by_rank : bool
+        Whether the rank is to be chosen, too.
+    """
+    target = readout.encode(batch.target, batch.weights)
+    task = readout.task(target, batch.weights)
+    loo = LeaveOneOut(batch, target, task, request.rng())
+    if request.is_gaussian:
+        plan = SupervisedChoice(
+            request,
+            batch,
+            loo,
+            readout.groups(target, batch.weights),
+            landmarks_by_group=readout.landmarks_by_group,
+            witnesses=_witnesses(batch, target, readout),
+        ).run()
+    else:
+        plan = plan_density(request, batch, "matrix")
+        plan = replace(plan, compares_outcomes=True)
+    sample = plan.scale(loo.rows(batch.rows))
+
+    def overlaps(probes: NDArray[np.intp]) -> Overlaps:
+        return map_overlaps(plan.feature_map, sample, probes)
+
+    readout = readout.chosen(loo, overlaps, request.seed)
+    if by_rank:
+        states = plan.feature_map.transform(sample)
+        rank = choose_rank_by_score(loo, readout.rank_task(), states)
+        plan = replace(plan, loo_rank=rank)
+    return plan, readout
+
+
+def _witnesses(
+    batch: Batch, target: NDArray[Any], readout: Any
+) -> NDArray[np.bool_] | None:
+    """Rows that will be sampled, where these must not become landmarks."""
+    if not readout.needs_witnesses:
+        return None
+    names, size = readout.names(target), witness_count(len(batch))
+    sample = RowSample.of(batch.rows, target, batch.weights, size, names)
+    return sample.holds(batch.rows, names)

@@ -1,0 +1,56 @@
+"""The plan of a density: scaling by a rule, γ by leave-one-out likelihood."""
+
+import warnings
+
+from rhokit.batch import Batch
+from rhokit.fast import small_algebra
+from rhokit.plans.bandwidth import choose_gamma
+from rhokit.plans.maps import MapChooser
+from rhokit.plans.plan import Plan
+from rhokit.plans.proposal import Proposal
+from rhokit.plans.request import PlanRequest, numeric_rows
+from rhokit.plans.scaling import Scaling
+from rhokit.validation import level_of_the_user
+
+
+def plan_density(request: PlanRequest, batch: Batch, representation: str) -> Plan:
+    """Choose scaling, γ and map for a density of these rows.
+
+    Parameters
+    ----------
+    request : PlanRequest
+    batch : Batch
+    representation : str
+        What a state is, unless the map is one of series.
+    """
+    rows, weights, columns = batch.rows, batch.weights, batch.columns
+    rule, is_number = request.scale_rule, columns.is_number
+    scaling = Scaling.from_rows(rule, rows, weights, is_number=is_number)
+    scaled = scaling.apply(rows) if numeric_rows(request.feature_map) else rows
+    chooser = MapChooser(request, scaled, weights, schema=columns.schema)
+    if not request.is_gaussian:
+        return Plan(columns, scaling, None, chooser(None), representation)
+    rng = request.rng()
+    gamma = choose_gamma(request.gamma, chooser, rng)
+    feature_map = chooser(gamma * request.map_gamma_factor)
+    if feature_map.representation == "series":
+        return Plan(columns, scaling, gamma, feature_map, "series")
+    _warn_of_landmarks(chooser, gamma, feature_map.n_columns_)
+    with small_algebra(scaled.shape[1]):
+        proposal = Proposal.from_rows(scaled, weights, gamma, rng)
+    return Plan(columns, scaling, gamma, feature_map, representation, proposal=proposal)
+
+
+def _warn_of_landmarks(chooser: MapChooser, gamma: float, n_columns: int) -> None:
+    """Warn where few columns got landmarks, which are not even all rows."""
+    expected = chooser.is_automatic and chooser.request.takes_series
+    if not expected or chooser.rows.shape[1] > 2:
+        return
+    if n_columns >= chooser.request.n_components:
+        warnings.warn(
+            f"the rows span too many widths of a kernel of gamma={gamma:.4g} "
+            "for a grid: landmarks are taken, which are less exact. Leave out rows "
+            "far away from all others, or give a smaller gamma",
+            UserWarning,
+            stacklevel=level_of_the_user(),
+        )

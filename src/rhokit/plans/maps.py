@@ -1,0 +1,143 @@
+"""Maps fitted to one set of rows, for any γ."""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rhokit.features import FeatureMap, GridFeatures
+from rhokit.features.base import column_ends
+from rhokit.features.box import FrequencyGrid
+from rhokit.features.landmarks import select_landmarks
+from rhokit.features.registry import MAPS, make_map
+from rhokit.frames import Schema
+from rhokit.plans.request import PlanRequest
+
+# "auto" takes grids of at most so many modes, for one, two and three columns; of a
+# stream, whose every batch costs an FFT, a part of it.
+_MOST_MODES = (2**22, 2**22, 2**16)
+_STREAM_PART = 16
+# How much wider than the first rows of a stream its box is, to either side.
+_STREAM_MARGIN = 0.5
+
+
+class MapChooser:
+    """Makes fitted maps for one set of rows and any γ.
+
+    Parameters
+    ----------
+    request : PlanRequest
+    rows : array of shape (n, d)
+        Scaled rows.
+    weights : array of shape (n,), optional
+    groups : array of shape (n,), optional
+        Groups of rows that get landmarks of their own.
+    for_outcomes : bool
+        Whether the map is to tell outcomes apart: landmarks then give states of
+        length one, which do so better.
+    schema : Schema, optional
+        Where some of the columns are states of categories.
+    """
+
+    def __init__(
+        self,
+        request: PlanRequest,
+        rows: NDArray[Any],
+        weights: NDArray[np.float64] | None,
+        *,
+        groups: NDArray[Any] | None = None,
+        for_outcomes: bool = False,
+        schema: Schema | None = None,
+    ) -> None:
+        self.request = request
+        self.rows = rows
+        self.weights = weights
+        self.groups = groups
+        self.for_outcomes = for_outcomes
+        self.schema = schema
+        self._fitted: dict[Any, FeatureMap] = {}
+
+    def __call__(self, gamma: float | None) -> FeatureMap:
+        """A map fitted to the rows for this γ; what γ does not touch is kept."""
+        kind = self.kind(gamma)
+        known = self._fitted.get(kind)
+        if known is None:
+            known = self._make(kind, gamma).fit(self.rows, sample_weight=self.weights)
+            self._fitted[kind] = known
+        elif gamma is not None and known.get_params()["gamma"] != gamma:
+            return known.with_gamma(gamma, self.rows, self.weights)
+        return known
+
+    def kind(self, gamma: float | None) -> Any:
+        """Name of the map that would be made, or the instance that was given."""
+        if not self.is_automatic:
+            return self.request.feature_map
+        d = self.rows.shape[1]
+        if gamma is None or d > len(_MOST_MODES) or self.schema is not None:
+            return "landmarks"
+        bounded = self.request.bounded
+        grid = FrequencyGrid.for_box(gamma, self._widths, GridFeatures().tol)
+        fits_components = grid.n_points <= self.request.n_components
+        if self.request.takes_series:
+            # What tells outcomes apart far from all rows is below a grid's error:
+            # for a narrow kernel, landmarks do better.
+            most = _MOST_MODES[d - 1] // (1 if bounded else _STREAM_PART)
+            fits = grid.n_modes <= most and (fits_components or not self.for_outcomes)
+            return "grid" if fits else "landmarks"
+        return "quadrature" if bounded and d <= 2 and fits_components else "landmarks"
+
+    def resolves(self, gamma: float | None) -> bool:
+        """Whether the map for this γ follows the kernel itself, however narrow."""
+        kind = self.kind(gamma)
+        return bool((MAPS[kind] if isinstance(kind, str) else kind).resolves)
+
+    @property
+    def is_automatic(self) -> bool:
+        """Whether the kind of map is for this chooser to say."""
+        wanted = self.request.feature_map
+        return isinstance(wanted, str) and wanted == "auto"
+
+    @cached_property
+    def _widths(self) -> NDArray[np.float64]:
+        """Of the box of a grid, shape (d,)."""
+        seen = self.rows if self.weights is None else self.rows[self.weights > 0]
+        with np.errstate(over="ignore"):
+            widths = column_ends(seen, np.max) - column_ends(seen, np.min)
+            return widths if self.request.bounded else (1 + 2 * _STREAM_MARGIN) * widths
+
+    @property
+    def has_only_categories(self) -> bool:
+        """Whether no column is of numbers."""
+        return self.schema is not None and not self.schema.is_number.any()
+
+    def log_mass(self, feature_map: Any) -> float:
+        """Logarithm of the integral of the density's kernel, over all rows."""
+        power = self.request.power
+        if self.schema is not None:
+            return self.schema.log_mass(feature_map.kernel.at_power(power).gamma)
+        return float(feature_map.log_mass(power))
+
+    def _make(self, kind: Any, gamma: float | None) -> FeatureMap:
+        return make_map(
+            kind,
+            gamma=gamma,
+            n_components=self.request.n_components,
+            random_state=self.request.seed,
+            margin=0.0 if self.request.bounded else _STREAM_MARGIN,
+            normalize=self.for_outcomes,
+            landmarks=self._landmarks() if kind == "landmarks" else None,
+        )
+
+    def _landmarks(self) -> NDArray[Any] | None:
+        """Landmarks of groups; None leaves the selection to the map."""
+        if self.groups is None:
+            return None
+        return select_landmarks(
+            self.rows,
+            self.weights,
+            self.request.n_components,
+            "kmeans",
+            self.request.rng(),
+            self.groups,
+        )

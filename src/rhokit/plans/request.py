@@ -1,0 +1,120 @@
+"""What the parameters of an estimator ask of its plan."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rhokit.batch import Columns
+from rhokit.features import FeatureMap
+from rhokit.features.bandwidth import BANDWIDTH_RULES
+from rhokit.features.registry import MAPS, planned_names
+
+MAP_NAMES = ("auto", *planned_names())
+GAMMA_RULES = ("loo", *BANDWIDTH_RULES)
+
+
+@dataclass(frozen=True, eq=False)
+class PlanRequest:
+    """The wanted map, kernel and scaling, as parameters say it.
+
+    Parameters
+    ----------
+    feature_map : str or FeatureMap
+        A name of :data:`MAP_NAMES`, or an instance to be cloned and given the γ.
+    gamma : float or str
+    n_components : int
+    scale : str, array-like or None
+    seed : int
+        What everything random in the choice follows from.
+    bounded : bool
+        Whether these are all the rows that will come. The grid of a stream is given
+        room to spare; a quadrature needs to know its box.
+    power : int
+        2 where the density is a square of overlaps, 1 where it is an overlap.
+    takes_series : bool
+        Whether the state may be a Fourier series.
+    """
+
+    feature_map: Any
+    gamma: Any
+    n_components: int
+    scale: Any
+    seed: int = 0
+    bounded: bool = True
+    power: int = 2
+    takes_series: bool = False
+
+    @property
+    def is_gaussian(self) -> bool:
+        """Whether the map has a γ to choose."""
+        wanted = self.feature_map
+        return isinstance(wanted, str) or "gamma" in wanted.get_params()
+
+    @property
+    def scale_rule(self) -> Any:
+        """The rule of the scaling, where nothing is to be compared."""
+        automatic = isinstance(self.scale, str) and self.scale == "auto"
+        if numeric_rows(self.feature_map):
+            rule = "std" if isinstance(self.gamma, str) else None
+            return rule if automatic else self.scale
+        if automatic or self.scale is None:
+            return None
+        raise ValueError("The 'scale' parameter must be None for categories.")
+
+    @property
+    def compares_scales(self) -> bool:
+        """Whether the scaling is to be chosen by leave-one-out."""
+        automatic = isinstance(self.scale, str) and self.scale == "auto"
+        return automatic and isinstance(self.gamma, str) and self.gamma == "loo"
+
+    @property
+    def map_gamma_factor(self) -> float:
+        """γ of the map over γ of the density that its overlaps make."""
+        return 2 / self.power
+
+    def rng(self) -> np.random.Generator:
+        """A generator that starts from the seed."""
+        return np.random.default_rng(self.seed)
+
+
+def numeric_rows(wanted: Any) -> bool:
+    """Whether the rows of a wanted map must be numbers."""
+    return not isinstance(wanted, FeatureMap) or wanted.numeric_rows
+
+
+def takes_categories(wanted: Any) -> bool:
+    """Whether a wanted map lets columns of categories stand beside numbers."""
+    if isinstance(wanted, FeatureMap):
+        return wanted.mixes
+    return bool(wanted == "auto" or MAPS[wanted].mixes)
+
+
+def check_map(wanted: Any, takes_series: bool = True) -> None:
+    """Refuse what is neither a name nor a map, and grids where they do not serve."""
+    is_map = isinstance(wanted, FeatureMap)
+    if not is_map and not (isinstance(wanted, str) and wanted in MAP_NAMES):
+        raise ValueError(
+            f"The 'feature_map' parameter must be one of {MAP_NAMES} or an instance of "
+            f"FeatureMap. Got {wanted!r} instead."
+        )
+    made = wanted if is_map else MAPS.get(wanted, FeatureMap)
+    if made.representation == "series" and not takes_series:
+        raise ValueError(
+            "The 'feature_map' parameter must not be a grid where a matrix is needed, "
+            "as it is for a rank, for joint states and for training: take "
+            f"'quadrature'. Got {wanted!r} instead."
+        )
+
+
+def refuse_maps_of_numbers(wanted: Any, columns: Columns) -> None:
+    """Refuse a map of numbers for columns of categories."""
+    if columns.schema is None or takes_categories(wanted):
+        return
+    schema = columns.schema
+    names = [schema.names[i] for i in schema.category_columns()]
+    raise ValueError(
+        f"The 'feature_map' parameter must be 'auto', 'landmarks' or 'fourier' "
+        f"for columns of categories, of which there are {names}. Got "
+        f"{wanted!r} instead."
+    )

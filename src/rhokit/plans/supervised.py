@@ -1,0 +1,290 @@
+"""The plan of a model with a target: scaling, map and γ by leave-one-out."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rhokit.batch import Batch
+from rhokit.features import (
+    FeatureMap,
+    FourierFeatures,
+    gamma_by_rule,
+)
+from rhokit.plans.bandwidth import climb
+from rhokit.plans.leave_one_out import (
+    MOST_ROWS,
+    LeaveOneOut,
+    kernel_overlaps,
+    map_overlaps,
+    squared_distances,
+)
+from rhokit.plans.maps import MapChooser
+from rhokit.plans.plan import SAMPLE_ROWS, Candidate, Plan
+from rhokit.plans.request import PlanRequest
+from rhokit.plans.scaling import Scaling
+
+# Of an approximate map, at most this share of the rows: landmarks are not chosen from
+# the rows that probe them, which would make them look better than they are.
+_PROBED_SHARE = 0.25
+# γ around the median rule: coarse steps of the exact kernel, then finer ones.
+_COARSE = 2.0 ** np.arange(-3, 12)
+_FINE = 2.0 ** np.array([-0.5, 0.5])
+_MOST_STEPS = 6
+_PARTS = (1, 1 / 4, 1 / 16, 1 / 64, 1 / 256)
+# Rivals to landmarks are first tried on so many probes, and followed up only if they
+# come close.
+_SCREENING_PROBES = 256
+_CLOSE = 0.03
+_MOST_SCALING_ROWS = 10_000
+# Of more columns, the covariance inside groups costs more than it may bring.
+_MOST_WITHIN_COLUMNS = 1024
+
+
+class SupervisedChoice:
+    """Finds scaling, map and γ; keeps every candidate with its score.
+
+    Parameters
+    ----------
+    request : PlanRequest
+    batch : Batch
+        All rows.
+    loo : LeaveOneOut
+        Of these rows.
+    groups : array of shape (n,)
+        Which rows belong together, for the scaling.
+    landmarks_by_group : bool
+        Whether groups get landmarks of their own.
+    witnesses : array of shape (n,), bool, optional
+        Rows that landmarks must not be chosen from, where they are not all rows.
+    """
+
+    def __init__(
+        self,
+        request: PlanRequest,
+        batch: Batch,
+        loo: LeaveOneOut,
+        groups: NDArray[Any],
+        *,
+        landmarks_by_group: bool,
+        witnesses: NDArray[np.bool_] | None = None,
+    ) -> None:
+        self.request, self.batch, self.loo = request, batch, loo
+        self.groups = groups
+        self.landmarks_by_group = landmarks_by_group
+        self.witnesses = witnesses
+        self.by_score = isinstance(request.gamma, str) and request.gamma == "loo"
+        self.rng = request.rng()
+        self.candidates: list[Candidate] = []
+
+    def run(self) -> Plan:
+        """The plan."""
+        rule, scaling, gamma = self._choose_scale()
+        scaled = scaling.apply(self.batch.rows)
+        everything = np.ones(len(scaled), bool)
+        wanted = self._wanted_maps(scaled.shape[1])
+        kind = wanted[0]
+        chooser = self._chooser(kind, scaled, everything)
+        if len(wanted) > 1 or (self.by_score and not self._resolves(chooser, gamma)):
+            # Half the digits decide the same, in half the time.
+            narrow = scaled if scaling.is_identity else scaled.astype(np.float32)
+            kind, gamma = self._choose_map(wanted, narrow, gamma, rule)
+            chooser = self._chooser(kind, scaled, everything)
+        sample_rows = SAMPLE_ROWS
+        if self.witnesses is not None and self._misses_witnesses(chooser, gamma):
+            sample_rows = witness_count(len(scaled))
+            chooser = self._chooser(kind, scaled, ~self.witnesses)
+        if self.by_score and chooser.resolves(gamma):
+            # It resolves any bandwidth: go on to that of all rows, by the usual rate.
+            growth = self.loo.total_weight / self.loo.mass.sum()
+            gamma *= float(growth) ** (2 / (scaled.shape[1] + 4))
+        feature_map = chooser(gamma)
+        return Plan(
+            self.batch.columns,
+            scaling,
+            gamma,
+            feature_map,
+            feature_map.representation,
+            compares_outcomes=True,
+            sample_rows=sample_rows,
+            candidates=tuple(self.candidates),
+        )
+
+    # ---- scaling -------------------------------------------------------------------
+
+    def _choose_scale(self) -> tuple[Any, Scaling, float]:
+        """Rule, scaling and γ to start from that suit the exact kernel best."""
+        self._refuse_equal_rows()
+        rules = self._scale_rules()
+        is_number = self.batch.columns.is_number
+        scalings = [
+            Scaling.from_rows(rule, *self._rows_for_scaling(), is_number=is_number)
+            for rule in rules
+        ]
+        found = [
+            (score, rule, scaling, gamma)
+            for rule, scaling in zip(rules, scalings, strict=True)
+            for gamma, score in self._kernel_scores(rule, scaling)
+        ]
+        return max(found, key=lambda each: each[0])[1:]
+
+    def _scale_rules(self) -> list[Any]:
+        """Rules of scaling to choose from."""
+        d = self.batch.rows.shape[1]
+        if not self.request.compares_scales:
+            return [self.request.scale_rule]
+        if d == 1:
+            return ["std"]
+        within = ["within"] if d <= _MOST_WITHIN_COLUMNS else []
+        return ["std", "common", *within]
+
+    def _rows_for_scaling(self) -> tuple[Any, Any, Any]:
+        """Rows, weights and groups, not more than needed to see their spread."""
+        batch, groups = self.batch, self.groups
+        if len(batch) > _MOST_SCALING_ROWS:
+            some = self.rng.choice(len(batch), _MOST_SCALING_ROWS, replace=False)
+            batch, groups = batch.take(some), groups[some]
+        return batch.rows, batch.weights, groups
+
+    def _refuse_equal_rows(self) -> None:
+        gamma = self.request.gamma
+        if isinstance(gamma, str) and self.loo.n_distinct < 2:
+            raise ValueError(
+                f"gamma={gamma!r} cannot be computed from rows that are all "
+                f"equal (n_samples={self.loo.n_rows}): give gamma as a number"
+            )
+
+    def _kernel_scores(self, rule: Any, scaling: Scaling) -> list[tuple[float, float]]:
+        """Pairs of γ and the exact kernel's score; a lone γ needs none."""
+        gamma = self.request.gamma
+        if not isinstance(gamma, str):
+            return [(float(gamma), 0.0)]
+        rows, mass = scaling.apply(self.loo.rows(self.batch.rows)), self.loo.mass
+        if not self.by_score:
+            total = self.loo.total_weight
+            return [(gamma_by_rule(gamma, rows, mass, n_rows=total, rng=self.rng), 0.0)]
+        median = gamma_by_rule("median", rows, mass, rng=self.rng)
+        probes = self.loo.probes()
+        squares = squared_distances(rows.astype(np.float32), probes)
+
+        def scores(gammas: NDArray[np.float64]) -> list[tuple[float, float]]:
+            values = [
+                self.loo.score(kernel_overlaps(squares, gamma), probes)
+                for gamma in gammas
+            ]
+            pairs = list(zip(gammas.tolist(), values, strict=True))
+            self.candidates += [
+                Candidate(rule, "exact", each, value, len(probes))
+                for each, value in pairs
+            ]
+            return pairs
+
+        coarse = scores(median * _COARSE)
+        top = max(coarse, key=lambda pair: pair[1])[0]
+        return coarse + scores(top * _FINE)
+
+    # ---- maps ----------------------------------------------------------------------
+
+    def _wanted_maps(self, d: int) -> list[Any]:
+        """The maps to compare: names, or instances."""
+        wanted, few = self.request.feature_map, d <= 2
+        automatic = isinstance(wanted, str) and wanted == "auto"
+        if not automatic or (few and self.batch.columns.schema is None):
+            return [wanted]
+        if self._has_all_landmarks:
+            return ["landmarks"]
+        rival = FourierFeatures(
+            n_components=self.request.n_components, form="pair", sampling="orthogonal"
+        )
+        return ["landmarks", rival]
+
+    @property
+    def _has_all_landmarks(self) -> bool:
+        """Whether landmarks would be all rows, so that nothing is approximated."""
+        loo = self.loo
+        few = loo.n_distinct <= self.request.n_components
+        return loo.n_rows <= MOST_ROWS and few
+
+    def _is_exact(self, kind: Any) -> bool:
+        named = isinstance(kind, str) and kind in ("auto", "landmarks")
+        return named and self._has_all_landmarks
+
+    def _resolves(self, chooser: MapChooser, gamma: float) -> bool:
+        """Whether the map follows the kernel itself, for which γ was chosen."""
+        if self._is_exact(chooser.request.feature_map):
+            return True
+        return self.request.takes_series and chooser.resolves(gamma)
+
+    def _misses_witnesses(self, chooser: MapChooser, gamma: float) -> bool:
+        """Whether the final map must be made without the witnesses."""
+        kind = chooser.kind(gamma)
+        return not self._is_exact(kind) and _is_from_data(kind)
+
+    def _choose_map(
+        self, wanted: list[Any], scaled: NDArray[Any], start: float, rule: Any
+    ) -> tuple[Any, float]:
+        """The map, and its γ, with the best leave-one-out score of its own."""
+        probes = self.loo.probes(_PROBED_SHARE)
+        few = probes[:: max(1, len(probes) // _SCREENING_PROBES)]
+        pool = self.loo.unprobed(_PROBED_SHARE)
+        rows = self.loo.rows(scaled)
+        steps = _MOST_STEPS if self.by_score else 0
+
+        def score_of(chooser: MapChooser, probes: NDArray[np.intp]) -> Any:
+            return lambda gamma: self._map_score(chooser(gamma), rows, probes, rule)
+
+        def first_gamma(chooser: MapChooser) -> float:
+            if _is_from_data(chooser.request.feature_map) or not steps:
+                return start
+            # Random features are noise where the kernel itself does best.
+            gammas = [start * part for part in _PARTS]
+            return max(gammas, key=score_of(chooser, few))
+
+        first, *rivals = (self._chooser(kind, scaled, pool) for kind in wanted)
+        value, gamma = climb(score_of(first, probes), first_gamma(first), steps)
+        found = [(value, gamma, wanted[0])]
+        for kind, rival in zip(wanted[1:], rivals, strict=True):
+            known = score_of(first, few)(gamma)
+            value, own = climb(score_of(rival, few), first_gamma(rival), steps)
+            if value > known - _CLOSE:
+                found.append((*climb(score_of(rival, probes), own, steps), kind))
+        _, gamma, kind = max(found, key=lambda each: each[0])
+        return kind, gamma
+
+    def _map_score(
+        self,
+        feature_map: FeatureMap,
+        rows: NDArray[Any],
+        probes: NDArray[np.intp],
+        rule: Any,
+    ) -> float:
+        value = self.loo.score(map_overlaps(feature_map, rows, probes), probes)
+        name, gamma = type(feature_map).__name__, feature_map.get_params()["gamma"]
+        self.candidates.append(Candidate(rule, name, gamma, value, len(probes)))
+        return value
+
+    def _chooser(
+        self, kind: Any, scaled: NDArray[Any], pool: NDArray[np.bool_]
+    ) -> MapChooser:
+        weights = self.batch.weights
+        return MapChooser(
+            replace(self.request, feature_map=kind),
+            scaled[pool],
+            None if weights is None else weights[pool],
+            groups=self.groups[pool] if self.landmarks_by_group else None,
+            for_outcomes=True,
+            schema=self.batch.columns.schema,
+        )
+
+
+def witness_count(n_rows: int) -> int:
+    """How many rows may be kept out of the choice of landmarks."""
+    return min(SAMPLE_ROWS, max(1, n_rows // 4))
+
+
+def _is_from_data(kind: Any) -> bool:
+    """Whether a map looks better to rows that it was made from."""
+    if isinstance(kind, str):
+        return kind in ("auto", "landmarks")
+    return bool(kind.from_data)

@@ -1,0 +1,145 @@
+"""From targets to outcomes, and from what outcomes measure to answers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rhokit.plans.leave_one_out import LeaveOneOut, Overlaps, Task
+from rhokit.representations import Outcomes
+
+if TYPE_CHECKING:
+    from rhokit.models import Model
+
+Floats = NDArray[np.float64]
+# From probes to their squared overlaps with all rows, under the map of the plan.
+OverlapsOf = Callable[[NDArray[np.intp]], Overlaps]
+
+
+class ReadOut(ABC):
+    """How targets become outcomes, and what outcomes measure becomes an answer.
+
+    A read-out is a frozen value: what it must know of the targets, and the parameters
+    that say how to answer. ``learn`` and ``chosen`` give new ones.
+    """
+
+    has_target: ClassVar[bool] = True
+    takes_series: ClassVar[bool] = True
+    """Whether the outcomes' states may be Fourier series."""
+    landmarks_by_group: ClassVar[bool] = False
+    open_sums: ClassVar[int] = 4
+    """Outcomes that neighbouring rows have, when sorted by them."""
+
+    # ---- targets --------------------------------------------------------------------
+
+    @abstractmethod
+    def check(self, y: Any, n_rows: int, owner: str) -> NDArray[Any] | None:
+        """Targets as an array, checked at the border."""
+
+    @abstractmethod
+    def learn(
+        self, target: Any, weights: Floats | None, foreseen: Any, owner: str
+    ) -> Self:
+        """The read-out once it knows these targets, and those that are foreseen."""
+
+    @abstractmethod
+    def encode(self, target: Any, weights: Floats | None = None) -> Any:
+        """Targets as the outcomes are made from, for each row."""
+
+    def essential(self, y: NDArray[Any]) -> NDArray[Any] | None:
+        """The few of many targets that must be known beforehand."""
+        return None
+
+    # ---- outcomes -------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def n_outcomes(self) -> int:
+        """K, as far as it is known."""
+
+    @abstractmethod
+    def outcomes(self, target: Any) -> list[Outcomes]:
+        """To which outcomes encoded targets belong, for one set of them or several."""
+
+    @abstractmethod
+    def roots(self, target: Any) -> Floats:
+        """Square roots of the outcome weights of encoded targets, shape (n, K)."""
+
+    @abstractmethod
+    def log_priors(self, weight: Floats) -> Floats:
+        """Logarithms of the outcomes' probabilities, of weights (..., K)."""
+
+    def joined(self, other: Self) -> Self:
+        """The read-out of both models' outcomes."""
+        return self
+
+    def places_in(self, other: Self) -> NDArray[np.intp] | None:
+        """Where this one's outcomes stand among another's; None for the same places."""
+        return None
+
+    def fingerprint(self) -> str:
+        """What two states must share to add up, as text."""
+        return ""
+
+    # ---- planning -------------------------------------------------------------------
+
+    def check_rank(self, rank: Any, owner: str) -> None:  # noqa: B027
+        """Refuse a rank that does not go with the other parameters."""
+
+    @property
+    def needs_sample(self) -> bool:
+        """Whether rows must be kept to learn from them when left out."""
+        return False
+
+    @property
+    def needs_witnesses(self) -> bool:
+        """Whether the sample must not have taken part in the choice of landmarks."""
+        return False
+
+    def names(self, target: NDArray[Any]) -> NDArray[Any]:
+        """What tells rows with different targets apart, shape (n, ...)."""
+        return target
+
+
+class TargetReadOut(ReadOut):
+    """A read-out whose plan is chosen by how well rows are predicted when left out."""
+
+    @abstractmethod
+    def task(self, target: Any, weights: Floats | None) -> Task:
+        """How leave-one-out predictions are scored."""
+
+    @abstractmethod
+    def groups(self, target: Any, weights: Floats | None) -> NDArray[np.intp]:
+        """Which rows belong together, shape (n,)."""
+
+    def rank_task(self) -> Task:
+        """How predictions from the outcomes themselves are scored."""
+        return self.task(None, None)
+
+    def chosen(self, loo: LeaveOneOut, overlaps: OverlapsOf, seed: int) -> Self:
+        """The read-out with what it leaves to leave-one-out.
+
+        Parameters
+        ----------
+        loo : LeaveOneOut
+        overlaps : callable
+            From probes to their overlaps with all rows, under the map that was chosen.
+        seed : int
+        """
+        return self
+
+    def refuse_without_target(self, y: Any, owner: str) -> None:
+        """Say that a target is needed, where there is none."""
+        if y is None:
+            raise ValueError(
+                f"This {owner} estimator requires y to be passed, but "
+                "the target y is None."
+            )
+
+    def log_density_terms(self, model: Model, rows: NDArray[Any]) -> Floats:
+        """Logarithms (n, K) of what the outcomes add to the density of rows."""
+        return model.log_measured(rows) + self.log_priors(model.weight)

@@ -1,0 +1,45 @@
+"""The read-out of densities: one outcome, which every row belongs to."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from rhokit.readouts.base import Floats, ReadOut
+from rhokit.representations import Outcomes
+
+
+@dataclass(frozen=True, eq=False)
+class DensityReadOut(ReadOut):
+    """All rows are one outcome, and there is nothing else to know."""
+
+    has_target = False
+
+    def check(self, y: Any, n_rows: int, owner: str) -> None:
+        """No target is looked at."""
+
+    def learn(
+        self, target: Any, weights: Floats | None, foreseen: Any, owner: str
+    ) -> Self:
+        """There is nothing to know."""
+        return self
+
+    def encode(self, target: Any, weights: Floats | None = None) -> None:
+        """No target is learned."""
+
+    @property
+    def n_outcomes(self) -> int:
+        """One."""
+        return 1
+
+    def outcomes(self, target: Any) -> list[Outcomes]:
+        """All rows belong to the one outcome."""
+        return [Outcomes()]
+
+    def roots(self, target: Any) -> Floats:
+        """One for every row."""
+        return np.ones((len(target), 1))
+
+    def log_priors(self, weight: Floats) -> Floats:
+        """The outcome is certain."""
+        return np.zeros_like(weight)

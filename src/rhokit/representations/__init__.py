@@ -1,0 +1,43 @@
+"""Representations: what a state is, chosen by the plan.
+
+To add one, write a subclass of :class:`Representation` and put it into
+:data:`REPRESENTATIONS`; a map asks for it by the name in its ``representation``.
+"""
+
+from rhokit.plans import Plan
+from rhokit.representations.base import Outcomes, Representation, State
+from rhokit.representations.cache import Cache
+from rhokit.representations.fourier_density import FourierDensity
+from rhokit.representations.matrix import MatrixRepresentation
+from rhokit.representations.mean import MeanRepresentation
+from rhokit.representations.memory import MemoryEstimate, estimate_memory
+from rhokit.representations.series import SeriesRepresentation, series_state
+
+REPRESENTATIONS: dict[str, type[Representation]] = {
+    each.name: each
+    for each in (MatrixRepresentation, SeriesRepresentation, MeanRepresentation)
+}
+
+
+def representation_of(
+    plan: Plan, batch_size: int | None = None, cache: Cache | None = None
+) -> Representation:
+    """What the states of a plan are."""
+    return REPRESENTATIONS[plan.representation](plan, batch_size, cache)
+
+
+__all__ = [
+    "REPRESENTATIONS",
+    "Cache",
+    "FourierDensity",
+    "MatrixRepresentation",
+    "MeanRepresentation",
+    "MemoryEstimate",
+    "Outcomes",
+    "Representation",
+    "SeriesRepresentation",
+    "State",
+    "estimate_memory",
+    "representation_of",
+    "series_state",
+]

@@ -1,0 +1,184 @@
+"""What a state is: how rows become one, and how it is measured."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rhokit.plans import Plan
+from rhokit.representations.cache import Cache
+from rhokit.representations.fourier_density import FourierDensity
+from rhokit.representations.memory import MemoryEstimate, estimate_memory
+
+# A state of rhokit.core: sums of one kind or another, or a factor of them.
+State = Any
+# From columns (n, m) to what every outcome measures, (n, K).
+Measure = Callable[[NDArray[Any]], NDArray[Any]]
+# From an index of rows to the square roots of their outcome weights, (b, K).
+RootsOf = Callable[[Any], NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """To which of K outcomes rows belong, and how much.
+
+    Parameters
+    ----------
+    count : int
+        K.
+    roots_of : callable, optional
+        From an index of rows to the square roots of their outcome weights (b, K).
+        None for one outcome that every row belongs to.
+    order : array of shape (n,), optional
+        An order in which rows of the same outcome stand together.
+    """
+
+    count: int = 1
+    roots_of: RootsOf | None = None
+    order: NDArray[np.intp] | None = None
+
+
+class Representation(ABC):
+    """How the states of a plan are made, measured, moved and cut down.
+
+    States themselves are values that add up (:mod:`rhokit.core`). A new kind of state
+    is a new subclass, registered by its name in :mod:`rhokit.representations`.
+
+    Parameters
+    ----------
+    plan : Plan
+    batch_size : int, optional
+        Rows per block; chosen for speed without it.
+    cache : Cache, optional
+        Keeps what follows from the state of a model.
+    """
+
+    name: ClassVar[str]
+    power: ClassVar[int] = 2
+    """Of overlaps, that a density adds up: 2 for density matrices."""
+
+    def __init__(
+        self, plan: Plan, batch_size: int | None = None, cache: Cache | None = None
+    ) -> None:
+        self.plan = plan
+        self.batch_size = batch_size
+        self.cache = cache or Cache()
+
+    # ---- what a subclass says -------------------------------------------------------
+
+    @abstractmethod
+    def total(
+        self,
+        rows: NDArray[Any],
+        weights: NDArray[np.float64] | None,
+        outcomes: Outcomes,
+    ) -> State:
+        """The state of checked rows."""
+
+    @abstractmethod
+    def measure(
+        self, states: Sequence[State], rank: Any, *, projector: bool = False
+    ) -> Measure:
+        """What measures columns with the outcomes of states, one by one.
+
+        With ``projector``, only how much the rank keeps of each state is measured.
+        """
+
+    # ---- what may be special --------------------------------------------------------
+
+    @property
+    def noise(self) -> float:
+        """Error of a measured value: what is smaller says nothing."""
+        return 0.0
+
+    def plan_for(self, rows: NDArray[Any]) -> Plan:
+        """The plan, changed where it must be to take these rows; or an error."""
+        if self.plan.feature_map.has_outsiders:
+            self.plan.feature_map.refuse_outsiders(self.plan.scale(rows))
+        return self.plan
+
+    def common_plan(self, other: Plan) -> Plan:
+        """A plan that the states of both can be moved to."""
+        return self.plan
+
+    def moved(self, state: State, plan: Plan) -> State:
+        """A state of this plan as one of another, which can hold it."""
+        return state
+
+    def check_rank(self, rank: Any, owner: str) -> None:  # noqa: B027
+        """Refuse a rank that states of this kind do not have."""
+
+    def compact(self, state: State, rank: Any) -> State:
+        """The smallest state that predicts the same, and may learn no more."""
+        return state
+
+    def density_matrix(self, state: State) -> State:
+        """ρ in the basis of the map's states."""
+        whitening = self.plan.feature_map.whitening_
+        if whitening is None:
+            return state
+        return state.change_basis(whitening.astype(np.float64))
+
+    @property
+    def can_integrate(self) -> bool:
+        """Whether columns can be left out in closed form."""
+        return False
+
+    def marginal(self, state: State, rank: Any, kept: list[int]) -> tuple[Plan, State]:
+        """Plan and state of some of the columns, whatever the others are."""
+        raise self.cannot_integrate()
+
+    def measured_by_part(
+        self, state: State, rank: Any, kept: list[int]
+    ) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
+        """From rows that have some of the columns to measured logarithms (n, K)."""
+        raise self.cannot_integrate()
+
+    def series(self, state: State, rank: Any) -> tuple[Any, FourierDensity]:
+        """The density of one outcome as a Fourier series, and the grid that it is on.
+
+        Of one to three columns of numbers, in scaled units.
+        """
+        raise self.cannot_integrate()
+
+    def cannot_integrate(self) -> ValueError:
+        """The error that says what models leave columns out."""
+        return ValueError(
+            "leaving columns out needs a model on a grid or over landmarks that were "
+            'not trained: fit with feature_map="auto" (this one has '
+            f"{self.plan.feature_map!r})"
+        )
+
+    def masses(self, state: State, rank: Any) -> NDArray[np.float64] | None:
+        """What the outcomes' densities integrate to (K,), in units of the kernel's.
+
+        None where it is one, or not known.
+        """
+        return None
+
+    def extent(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Lowest and highest scaled values (d,) that rows have, about."""
+        proposal = self.plan.proposal
+        assert proposal is not None
+        anchors, widths = proposal.anchors, proposal.widths
+        low = (anchors - 2 * widths).min(axis=0)
+        return low, (anchors + 2 * widths).max(axis=0)
+
+    def memory(
+        self, n_outcomes: int, batch_rows: int, batch_copies: int, open_sums: int
+    ) -> MemoryEstimate:
+        """Bytes that learning takes at most."""
+        feature_map = self.plan.feature_map
+        return estimate_memory(
+            n_features=self.plan.columns.width,
+            n_columns=feature_map.n_columns_,
+            n_outcomes=n_outcomes,
+            matrix=self.power == 2,
+            itemsize=feature_map.column_dtype_.itemsize,
+            batch_rows=batch_rows,
+            batch_copies=batch_copies,
+            open_sums=open_sums,
+        )

@@ -1,0 +1,204 @@
+"""States that are density matrices, one per outcome."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import qr, solve_triangular
+
+from rhokit.core import DensityMatrix, LowRankDensityMatrix
+from rhokit.core.density_matrix import pad_and_stack
+from rhokit.core.spectrum import choose_rank, eigen_factor
+from rhokit.fast import (
+    Measurement,
+    OutcomeSums,
+    block_rows,
+    map_blocks,
+    small_algebra,
+    thin_factor,
+)
+from rhokit.features import GridFeatures
+from rhokit.plans import Plan
+from rhokit.representations.base import Measure, Outcomes, Representation, State
+from rhokit.representations.fourier_density import FourierDensity
+from rhokit.representations.integrals import ColumnForms, LandmarkIntegrals
+
+
+class MatrixRepresentation(Representation):
+    """Sums of outer products of columns; the whitening is applied to the sums."""
+
+    name = "matrix"
+
+    def total(
+        self,
+        rows: NDArray[Any],
+        weights: NDArray[np.float64] | None,
+        outcomes: Outcomes,
+    ) -> DensityMatrix:
+        """Sum outer products up per outcome."""
+        feature_map, roots_of = self.plan.feature_map, outcomes.roots_of
+        dtype = feature_map.column_dtype_
+        sums = OutcomeSums(outcomes.count, feature_map.n_columns_, dtype)
+        scale = None if weights is None else np.sqrt(weights).astype(feature_map.dtype_)
+
+        def use(worker: int, which: Any, columns: Any, log_scale: Any) -> NDArray[Any]:
+            roots = roots_of(which) if roots_of else np.ones((len(columns), 1))
+            sums.add(worker, columns, roots)
+            mass = np.ones(len(roots)) if weights is None else weights[which]
+            return np.asarray(mass @ roots**2)
+
+        masses = self.plan.for_blocks(
+            rows,
+            use,
+            row_scale=scale,
+            order=outcomes.order,
+            n_outcomes=outcomes.count,
+            batch_size=self.batch_size,
+        )
+        return DensityMatrix(sums.total(), np.sum(masses, axis=0))
+
+    def measure(
+        self, states: Sequence[State], rank: Any, *, projector: bool = False
+    ) -> Measure:
+        """The Born rule with a factor of every outcome."""
+        feature_map = self.plan.measured_map
+        with small_algebra(feature_map.n_columns_):
+            factors = (
+                self.factor_over_columns(state.outcome(k), rank, projector)
+                for state in states
+                for k in range(state.n_outcomes)
+            )
+            return Measurement(factors, feature_map.column_dtype_).born
+
+    def factor_over_columns(
+        self, state: State, rank: Any, projector: bool = False
+    ) -> NDArray[Any]:
+        """Factor of a state of one outcome over the map's columns, shape (r, m)."""
+        whitening = self.plan.feature_map.whitening_
+        if whitening is not None:
+            whitening = whitening.astype(np.float64)
+            state = state.change_basis(whitening)
+        if not state.takes_rows and not _truncates(rank, state):
+            factor = state.factor[0]
+        else:
+            factor = _factor(state.normalized()[0], rank)
+        if projector:
+            lengths = np.linalg.norm(factor, axis=1, keepdims=True)
+            factor = factor / np.where(lengths > 0, lengths, 1)
+        return np.asarray(factor if whitening is None else factor @ whitening.T)
+
+    def factors(self, state: State, rank: Any) -> list[NDArray[Any]]:
+        """Factors of all outcomes over the map's columns, as they are measured."""
+        with small_algebra(self.plan.feature_map.n_columns_):
+            return [
+                self.factor_over_columns(state.outcome(k), rank)
+                for k in range(state.n_outcomes)
+            ]
+
+    # ---- factors in place of sums ---------------------------------------------------
+
+    def compact(self, state: State, rank: Any) -> State:
+        """A factor of this rank instead of sums."""
+        if not state.takes_rows:
+            return state
+        dense = self.density_matrix(state)
+        with small_algebra(dense.dim):
+            factors = [_factor(rho, rank) for rho in dense.normalized()]
+        return self.state_of_factor(pad_and_stack(factors), state.weight)
+
+    def state_of_factor(
+        self, factor: NDArray[Any], weight: NDArray[np.float64]
+    ) -> LowRankDensityMatrix:
+        """The state whose factors over the map's states are (K, r, D)."""
+        whitening = self.plan.feature_map.whitening_
+        if whitening is not None:
+            # A state is over columns, of which the whitening makes the map's states.
+            q, r = qr(whitening.astype(np.float64), mode="economic")
+            factor = factor @ solve_triangular(r, q.T)
+        return LowRankDensityMatrix(factor, weight)
+
+    # ---- columns left out -----------------------------------------------------------
+
+    @property
+    def can_integrate(self) -> bool:
+        """Whether the map is one of landmarks that were not trained."""
+        return bool(self.plan.feature_map.can_integrate)
+
+    def _integrals(self, kept: list[int]) -> LandmarkIntegrals:
+        if not self.can_integrate:
+            raise self.cannot_integrate()
+        return LandmarkIntegrals(self.plan, kept)
+
+    def marginal(self, state: State, rank: Any, kept: list[int]) -> tuple[Plan, State]:
+        """A quadratic form of the kernel columns that are left, factored."""
+        integrals = self._integrals(kept)
+        overlaps, excess = integrals.overlaps(), self.masses(state, rank)
+        if excess is not None:  # a density that is divided by its mass keeps that
+            overlaps = overlaps / (state.weight @ excess / state.weight.sum())
+        factors = [
+            integrals.integrated(factor, overlaps)
+            for factor in self.factors(state, rank)
+        ]
+        part = LowRankDensityMatrix(pad_and_stack(factors), state.weight)
+        return integrals.plan(), part
+
+    def measured_by_part(
+        self, state: State, rank: Any, kept: list[int]
+    ) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
+        """Quadratic forms as they are, since most patterns of gaps are rare."""
+        integrals = self._integrals(kept)
+
+        def forms() -> list[NDArray[Any]]:
+            return [factor.T @ factor for factor in self.factors(state, rank)]
+
+        known = self.cache.get("quadratic forms", rank, forms)
+        return ColumnForms(integrals, known).log_measured
+
+    def series(self, state: State, rank: Any) -> tuple[Any, FourierDensity]:
+        """The density over landmarks, evaluated on the nodes of a grid.
+
+        It is a sum of Gaussians about the middles of pairs of landmarks, as wide as
+        the kernel: the grid for rows like the landmarks holds it.
+        """
+        if not self.can_integrate:
+            raise self.cannot_integrate()
+        feature_map: Any = self.plan.measured_map
+        grid = GridFeatures(gamma=feature_map.gamma)
+        grid.fit(feature_map.landmarks_.astype(np.float64))
+        measure, size = self.measure([state], rank), block_rows(feature_map.n_columns_)
+
+        def evaluate(rows: NDArray[Any]) -> NDArray[Any]:
+            rows = rows.astype(feature_map.dtype_)
+
+            def work(worker: int, block: slice) -> NDArray[Any]:
+                return measure(feature_map.columns(rows[block])[0])
+
+            return np.concatenate(map_blocks(work, len(rows), size)).T
+
+        return grid, FourierDensity.over(grid, grid.coefficients(evaluate)[0])
+
+    def masses(self, state: State, rank: Any) -> NDArray[np.float64] | None:
+        """Integrals of the densities; of numbers alone they are left as they are.
+
+        Ordered categories at either end have less kernel about them than others, so
+        their densities are divided by what they integrate to.
+        """
+        schema = self.plan.columns.schema
+        if schema is None or not (schema.has_order and self.plan.feature_map.from_data):
+            return None
+        overlaps = LandmarkIntegrals(self.plan, []).overlaps()
+        factors = self.factors(state, rank)
+        return np.array([((f @ overlaps) * f).sum() for f in factors])
+
+
+def _factor(rho: NDArray[Any], rank: Any) -> NDArray[Any]:
+    """A factor (r, D) of a density matrix, with all or some of its eigenvectors."""
+    return thin_factor(rho) if rank is None else np.asarray(eigen_factor(rho, rank))
+
+
+def _truncates(rank: Any, state: LowRankDensityMatrix) -> bool:
+    """Whether a rank asks for less than a factor of one outcome has."""
+    if rank is None or rank == "elbow":
+        return bool(rank == "elbow")
+    return choose_rank(np.ones(state.dim), rank) < state.rank

@@ -1,0 +1,55 @@
+"""States that are means of features: the paper's linear variant."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rhokit.core import FeatureMean
+from rhokit.representations.base import Measure, Outcomes, Representation, State
+
+
+class MeanRepresentation(Representation):
+    """One vector: the mean of the rows' states."""
+
+    name = "mean"
+    power = 1
+
+    def total(
+        self,
+        rows: NDArray[Any],
+        weights: NDArray[np.float64] | None,
+        outcomes: Outcomes,
+    ) -> FeatureMean:
+        """The sum of the rows' columns."""
+        feature_map = self.plan.feature_map
+        wide = np.result_type(feature_map.column_dtype_, np.float64)
+        sums: dict[int, Any] = {}
+        scale = None if weights is None else weights.astype(feature_map.dtype_)
+
+        def use(worker: int, which: Any, columns: Any, log_scale: Any) -> None:
+            ones = np.ones(len(columns), columns.dtype)
+            sums[worker] = sums.get(worker, 0) + (ones @ columns).astype(wide)
+
+        self.plan.for_blocks(rows, use, row_scale=scale, batch_size=self.batch_size)
+        weight = len(rows) if weights is None else weights.sum()
+        total = sum(sums[worker] for worker in sorted(sums))
+        return FeatureMean(total[None], np.array([float(weight)]))
+
+    def measure(
+        self, states: Sequence[State], rank: Any, *, projector: bool = False
+    ) -> Measure:
+        """Overlaps with the means."""
+        weights = np.concatenate([self.weights(state) for state in states], axis=1)
+        weights = weights.astype(self.plan.feature_map.column_dtype_)
+        return lambda columns: (columns @ weights).real
+
+    def weights(self, state: State) -> NDArray[Any]:
+        """What columns are multiplied by, shape (m, K)."""
+        mean = state.normalized().conj().T
+        whitening = self.plan.feature_map.whitening_
+        if whitening is None:
+            return np.asarray(mean)
+        wide = whitening.astype(np.float64)
+        return np.asarray(wide @ (wide.T @ mean))

@@ -1,0 +1,214 @@
+"""States that are Fourier series over a box, which widens for rows outside."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rhokit.core import ToeplitzDensityMatrix, log_measured
+from rhokit.features import GridFeatures
+from rhokit.plans import Plan
+from rhokit.representations.base import Measure, Outcomes, Representation, State
+from rhokit.representations.fourier_density import FourierDensity
+from rhokit.representations.memory import MemoryEstimate, estimate_grid_memory
+from rhokit.validation import level_of_the_user
+
+
+class SeriesRepresentation(Representation):
+    """Coefficients of one Fourier series per outcome, over the box of a grid."""
+
+    name = "series"
+
+    @property
+    def grid(self) -> GridFeatures:
+        """The map."""
+        grid: Any = self.plan.feature_map
+        return grid
+
+    def total(
+        self,
+        rows: NDArray[Any],
+        weights: NDArray[np.float64] | None,
+        outcomes: Outcomes,
+    ) -> ToeplitzDensityMatrix:
+        """Sum the waves of the rows up."""
+        sums, roots_of = self.grid.sums(outcomes.count), outcomes.roots_of
+
+        def use(worker: int, which: Any, columns: Any, log_scale: Any) -> NDArray[Any]:
+            own = np.ones(1) if weights is None else weights[which]
+            if roots_of is None:
+                mass = np.broadcast_to(own[:, None], (len(columns), 1))
+            else:
+                mass = own[:, None] * roots_of(which) ** 2
+            sums.add(worker, columns, mass)
+            return np.asarray(mass.sum(axis=0))
+
+        masses = self.plan.for_blocks(
+            rows,
+            use,
+            order=outcomes.order,
+            n_outcomes=outcomes.count,
+            batch_size=self.batch_size,
+        )
+        return ToeplitzDensityMatrix(sums.total(), np.sum(masses, axis=0))
+
+    def measure(
+        self, states: Sequence[State], rank: Any, *, projector: bool = False
+    ) -> Measure:
+        """Values of the series at angles."""
+        means = np.concatenate([state.normalized() for state in states])
+        # Ratios of errors would be taken for probabilities.
+        least = self.noise if self.plan.compares_outcomes else 0.0
+        return self.grid.series(means, least).born
+
+    @property
+    def noise(self) -> float:
+        """Error of the series' values."""
+        return float(self.grid.series_tol_)
+
+    def check_rank(self, rank: Any, owner: str) -> None:
+        """Refuse any rank: there is no matrix."""
+        if rank is not None:
+            raise ValueError(
+                f"The 'rank' parameter of {owner} must be None for a "
+                f"model on a grid, which keeps no matrix. Got {rank!r} instead: set it "
+                'before fit, or take feature_map="quadrature"'
+            )
+
+    # ---- boxes ----------------------------------------------------------------------
+
+    def plan_for(self, rows: NDArray[Any]) -> Plan:
+        """Widen the box for rows that it does not hold, or refuse them."""
+        if self.grid.outside != "widen":
+            return super().plan_for(rows)
+        scaled = self.plan.scale(rows)
+        if self.grid.holds(scaled):
+            return self.plan
+        wider = self.grid.widened_for(scaled)
+        self._warn_of(wider, self.grid.n_outside(scaled), len(scaled))
+        return self.plan.with_map(wider)
+
+    def common_plan(self, other: Plan) -> Plan:
+        """The plan over a box that holds both."""
+        yours: Any = other.feature_map
+        if self.grid.has_box_of(yours):
+            return self.plan
+        common = self.grid.widened(yours.low_, yours.high_)
+        same = common.has_box_of(self.grid)
+        return self.plan if same else self.plan.with_map(common)
+
+    def moved(self, state: State, plan: Plan) -> State:
+        """The same density over another box."""
+        box: Any = plan.feature_map
+        return state if box.has_box_of(self.grid) else box.state_from(state, self.grid)
+
+    def _warn_of(self, new: GridFeatures, n_outside: int, n_rows: int) -> None:
+        before, after = ((m.low_, m.high_) for m in (self.grid, new))
+        scaling, columns = self.plan.scaling, self.plan.columns
+        units = " (in scaled units)"
+        if scaling.by_columns:
+            before, after = (
+                (scaling.invert(low), scaling.invert(high))
+                for low, high in (before, after)
+            )
+            units = ""
+        names = columns.names or range(columns.n_features)
+        changes = [
+            f"column {name!r} from [{a:.4g}, {b:.4g}] to [{c:.4g}, {d:.4g}]"
+            for name, a, b, c, d in zip(names, *before, *after, strict=True)
+            if (a, b) != (c, d)
+        ]
+        warnings.warn(
+            f"{n_outside} of {n_rows} rows lie outside the box of this "
+            f"model's grid, which was widened for "
+            f"{' and '.join(changes)}{units}. To choose the box beforehand, or to "
+            "refuse such rows, give feature_map=GridFeatures(bounds=..., "
+            'outside="refuse")',
+            UserWarning,
+            stacklevel=level_of_the_user(),
+        )
+
+    def extent(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The box."""
+        return self.grid.low_, self.grid.high_
+
+    # ---- other forms of a state -----------------------------------------------------
+
+    def density_matrix(self, state: State) -> State:
+        """ρ over cosines and sines."""
+        return self.grid.to_dense(state)
+
+    def densities(self, state: State) -> list[FourierDensity]:
+        """The outcomes' densities over scaled rows."""
+        return [FourierDensity.over(self.grid, mean) for mean in state.normalized()]
+
+    def series(self, state: State, rank: Any) -> tuple[Any, FourierDensity]:
+        """What the state is."""
+        return self.grid, self.densities(state)[0]
+
+    @property
+    def can_integrate(self) -> bool:
+        """Whether columns stand for themselves."""
+        return True
+
+    def marginal(self, state: State, rank: Any, kept: list[int]) -> tuple[Plan, State]:
+        """A slice of every series."""
+        if not self.plan.scaling.by_columns:
+            raise ValueError(
+                "marginal needs columns that are scaled one by one, which "
+                "scale='whiten' does not do: take scale='std' or 'robust'"
+            )
+        plan = Plan(
+            self.plan.columns.part(kept),
+            self.plan.scaling.marginal(kept),
+            self.plan.gamma,
+            self.grid.restricted(kept),
+            self.name,
+            compares_outcomes=self.plan.compares_outcomes,
+            sample_rows=self.plan.sample_rows,
+        )
+        parts = [density.marginal(kept) for density in self.densities(state)]
+        return plan, series_state(plan.feature_map, parts, state.weight)
+
+    def measured_by_part(
+        self, state: State, rank: Any, kept: list[int]
+    ) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
+        """What a marginal model measures."""
+        plan, state = self.marginal(state, rank, kept)
+        part = SeriesRepresentation(plan, self.batch_size)
+        measure = part.measure([state], None)
+
+        def use(worker: int, which: Any, columns: Any, log_scale: Any) -> NDArray[Any]:
+            return np.asarray(log_measured(measure(columns), log_scale))
+
+        return lambda rows: np.concatenate(
+            plan.for_blocks(
+                rows, use, n_outcomes=state.n_outcomes, relative=True, stretch=2
+            )
+        )
+
+    def memory(
+        self, n_outcomes: int, batch_rows: int, batch_copies: int, open_sums: int
+    ) -> MemoryEstimate:
+        """Bytes that learning takes at most."""
+        return estimate_grid_memory(self.grid, n_outcomes, batch_rows, batch_copies)
+
+
+def series_state(
+    feature_map: Any, parts: list[FourierDensity], weight: NDArray[np.float64]
+) -> ToeplitzDensityMatrix:
+    """The state over a map's box of densities, up to a factor, of given weights."""
+    kernel = np.exp(feature_map.log_mass())
+    units = [
+        mass * kernel / part.mass if mass > 0 else 0.0
+        for part, mass in zip(parts, weight, strict=True)
+    ]
+
+    def evaluate(rows: NDArray[Any]) -> NDArray[Any]:
+        pairs = zip(parts, units, strict=True)
+        return np.stack([part.values(rows) * unit for part, unit in pairs])
+
+    total = feature_map.coefficients(evaluate)
+    return ToeplitzDensityMatrix(total, np.array(weight, dtype=float))
