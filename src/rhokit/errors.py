@@ -1,0 +1,67 @@
+"""The error of data that are not what they must be, with its place as fields."""
+
+from typing import Any
+
+
+class DataError(ValueError):
+    """Data are refused, and it is known where.
+
+    Whoever knows more of the place adds it with :meth:`at`; nobody reads it out of the
+    message.
+
+    Parameters
+    ----------
+    reason : str
+        What is wrong and what to do, without the place.
+    file : str, optional
+    row : int, optional
+        Counted from zero, in the file or, without one, in the rows that were given.
+    column : str or int, optional
+        Name, or place where columns have no names.
+    value : optional
+        What stands there.
+
+    Examples
+    --------
+    >>> from rhokit.errors import DataError
+    >>> error = DataError("must be a finite number", row=3, column="age")
+    >>> print(error.at(file="people.csv", row=103))
+    people.csv: row 103: column 'age': must be a finite number
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        file: str | None = None,
+        row: int | None = None,
+        column: str | int | None = None,
+        value: Any = None,
+    ) -> None:
+        self.reason = reason
+        self.file, self.row, self.column, self.value = file, row, column, value
+        super().__init__(self._text())
+
+    def at(self, **place: Any) -> "DataError":
+        """The same error of another place; fields that are not given stay."""
+        known = {name: getattr(self, name) for name in _PLACE}
+        return type(self)(self.reason, **(known | place))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _remade, (type(self), self.reason, [getattr(self, n) for n in _PLACE])
+
+    def _text(self) -> str:
+        parts = [
+            None if self.file is None else self.file,
+            None if self.row is None else f"row {self.row:,}",
+            None if self.column is None else f"column {self.column!r}",
+            self.reason,
+        ]
+        return ": ".join(part for part in parts if part)
+
+
+_PLACE = ("file", "row", "column", "value")
+
+
+def _remade(cls: type[DataError], reason: str, place: list[Any]) -> DataError:
+    return cls(reason, **dict(zip(_PLACE, place, strict=True)))
