@@ -27,6 +27,10 @@ class ReadOut(ABC):
     that say how to answer. ``learn`` and ``chosen`` give new ones.
     """
 
+    name: ClassVar[str]
+    """Name by which :mod:`rhokit.readouts` and model files know it."""
+    kind: ClassVar[str]
+    """What is answered: ``"density"``, ``"classes"``, ``"ordered"`` or ``"values"``."""
     has_target: ClassVar[bool] = True
     takes_series: ClassVar[bool] = True
     """Whether the outcomes' states may be Fourier series."""

@@ -43,6 +43,8 @@ class ClassReadOut(TargetReadOut):
     """
 
     classes: NDArray[Any]
+
+    kind = "classes"
     landmarks_by_group = True
 
     # ---- labels ---------------------------------------------------------------------
@@ -159,6 +161,8 @@ class DensityClassReadOut(ClassReadOut):
     reject: float | None = None
     min_log_density: float | None = None
     reject_label: Any = "unknown"
+
+    name = "classes"
 
     @property
     def needs_sample(self) -> bool:

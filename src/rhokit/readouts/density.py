@@ -13,6 +13,7 @@ from rhokit.representations import Outcomes
 class DensityReadOut(ReadOut):
     """All rows are one outcome, and there is nothing else to know."""
 
+    name = kind = "density"
     has_target = False
 
     def check(self, y: Any, n_rows: int, owner: str) -> None:

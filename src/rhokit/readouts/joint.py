@@ -49,6 +49,8 @@ class JointReadOut(ClassReadOut):
     joint_rank: int | None = None
     output_seed: int = 0
     beta: float | None = None
+
+    name = "joint"
     takes_series = False  # blocks of a joint matrix are no densities
 
     def chosen(self, loo: LeaveOneOut, overlaps: OverlapsOf, seed: int) -> Self:
@@ -188,6 +190,8 @@ class OrderedReadOut(JointReadOut):
 
     output_map: Any = "softmax"
     decision: str | None = None
+
+    name = kind = "ordered"
 
     def task(self, target: Any, weights: Floats | None) -> OrderedScore:
         """The ranked probability score."""

@@ -76,6 +76,7 @@ class LevelReadOut(TargetReadOut):
     beta: float = 0.0
     output_maps: tuple[SoftmaxFeatures, ...] = ()
 
+    name, kind = "levels", "values"
     open_sums = 16  # a value belongs to several levels
 
     # ---- targets --------------------------------------------------------------------
