@@ -58,7 +58,7 @@ class GaussianKernel:
 
     def __call__(self, squares: Array) -> Array:
         """Values at squared distances, an array of any shape, in its precision."""
-        return array_namespace(squares).exp(self.log(squares))
+        return array_namespace(squares).exp(-float(self.gamma) * squares)
 
     def log(self, squares: Array) -> Array:
         """Logarithms of the values at squared distances, numbers or arrays."""
@@ -72,7 +72,7 @@ class GaussianKernel:
 
     def of_overlaps(self) -> Self:
         """The kernel that overlaps of states follow, whose square this one is."""
-        return self.at_power(1)
+        return type(self)(self.gamma / 2)
 
     def at_power(self, power: int) -> Self:
         """The kernel that overlaps to this power follow: this one for the square."""

@@ -42,16 +42,13 @@ def blas_threads() -> int:
     them. In a thread that shares the cores with others of its kind it is one: see
     :func:`one_worker`.
     """
-    return 1 if _is_one_of_many() else _LIMIT.threads_wanted()
+    return 1 if _shares_cores() else _LIMIT.threads_wanted()
 
 
-def _is_one_of_many() -> bool:
-    """Whether this thread shares the cores with others that do the same."""
-    return getattr(_THREAD, "alone", False) or _in_joblib_thread()
-
-
-def _in_joblib_thread() -> bool:
-    """Whether joblib runs this next to other threads, which already fill the cores."""
+def _shares_cores() -> bool:
+    """Whether others that do the same run next to this thread, by joblib or by us."""
+    if getattr(_THREAD, "alone", False):
+        return True
     if threading.current_thread() is threading.main_thread():
         return False
     return bool(getattr(get_active_backend()[0], "nesting_level", 0))
@@ -68,19 +65,22 @@ class _SharedLimit:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._users = 0
-        self._before: list[tuple[Any, int]] = []
+        self._before: list[int] = []
 
     def threads_wanted(self) -> int:
         with self._lock:
-            counts = [count for _, count in self._before or _counts_now()]
-            return max(counts, default=1)
+            libraries = _controller().lib_controllers
+            counts = self._before or [each.get_num_threads() for each in libraries]
+            return max((count or 1 for count in counts), default=1)
 
     @contextmanager
     def hold(self) -> Iterator[None]:
+        libraries = _controller().lib_controllers
         with self._lock:
             if not self._users:
-                self._before = _counts_now()
-                _set_counts([(library, 1) for library, _ in self._before])
+                self._before = [each.get_num_threads() or 1 for each in libraries]
+                for library in libraries:
+                    library.set_num_threads(1)
             self._users += 1
         try:
             yield
@@ -88,26 +88,16 @@ class _SharedLimit:
             with self._lock:
                 self._users -= 1
                 if not self._users:
-                    _set_counts(self._before)
+                    for library, count in zip(libraries, self._before, strict=True):
+                        library.set_num_threads(count)
                     self._before = []
-                _let_go()
+                for library in libraries:
+                    # From threadpoolctl 3.7 on: let other threads change the limit.
+                    getattr(library, "clear_controlling_thread", _nothing)()
 
 
-def _counts_now() -> list[tuple[Any, int]]:
-    libraries = _controller().lib_controllers
-    return [(library, library.get_num_threads() or 1) for library in libraries]
-
-
-def _set_counts(counts: list[tuple[Any, int]]) -> None:
-    for library, count in counts:
-        library.set_num_threads(count)
-
-
-def _let_go() -> None:
-    """Let other threads change the limit again."""
-    for library in _controller().lib_controllers:
-        if hasattr(library, "clear_controlling_thread"):  # threadpoolctl 3.7 and later
-            library.clear_controlling_thread()
+def _nothing() -> None:
+    """Stand in for what an older threadpoolctl lacks."""
 
 
 @contextmanager
@@ -155,9 +145,9 @@ def map_blocks(
     """
     starts = range(0, n_rows, rows_per_block)
     blocks = [slice(start, min(start + rows_per_block, n_rows)) for start in starts]
-    workers = min(blas_threads(), len(blocks))
-    if workers <= 1:
-        with _LIMIT.hold() if _is_one_of_many() else nullcontext():
+    workers = min(blas_threads(), len(blocks)) if len(blocks) > 1 else 1
+    if workers == 1:
+        with _LIMIT.hold() if _shares_cores() else nullcontext():
             return [work(0, block) for block in blocks]
 
     def share(worker: int) -> list[Result]:

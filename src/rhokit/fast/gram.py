@@ -15,7 +15,8 @@ from rhokit.fast.blocks import map_blocks
 # Single precision sums are moved to double precision after this many rows.
 _FLUSH_ROWS = 8192
 _STRIP = 128
-_ROW_MAJOR, _UPPER, _TRANSPOSED = 101, 121, 112  # of the C interface to BLAS
+# Of the C interface to BLAS: row-major, upper triangle, transposed.
+_UPPER_TRIANGLE = (101, 121, 112)
 
 
 class GramSum:
@@ -57,9 +58,15 @@ class GramSum:
             raise ValueError(
                 f"rows must have shape (n, {len(self._narrow)}), got {rows.shape}"
             )
-        _add_outer_products(self._narrow, rows)
+        syrk = _syrk(rows.dtype.char) if rows.flags.c_contiguous else None
+        if syrk is None or rows.dtype != self._narrow.dtype:
+            self._narrow += rows.T @ rows.conj()
+        else:
+            n, dim = rows.shape
+            data, sums = rows.ctypes.data, self._narrow.ctypes.data
+            syrk(*_UPPER_TRIANGLE, dim, n, 1.0, data, dim, 1.0, sums, dim)
         self._pending += len(rows)
-        wide = _wide_dtype(self._narrow.dtype)
+        wide = np.result_type(self._narrow, np.float64)
         if self._pending < _FLUSH_ROWS or self._narrow.dtype == wide:
             return False
         self._pending = 0
@@ -73,7 +80,7 @@ class GramSum:
 
     def total(self) -> NDArray[Any]:
         """The full Hermitian sum so far, shape (D, D)."""
-        total = self._narrow.astype(_wide_dtype(self._narrow.dtype))
+        total = self._narrow.astype(np.result_type(self._narrow, np.float64))
         if self._wide is not None:
             total += self._wide
         mirror_triangle(total)
@@ -119,7 +126,7 @@ class OutcomeSums:
 
     def __init__(self, n_outcomes: int, dim: int, dtype: Any) -> None:
         self._dtype = np.dtype(dtype)
-        self._total = np.zeros((n_outcomes, dim, dim), _wide_dtype(dtype))
+        self._total = np.zeros((n_outcomes, dim, dim), np.result_type(dtype, float))
         self._owner: dict[int, int] = {}
         self._written: set[int] = set()
         self._open: dict[int, dict[int, GramSum]] = {}
@@ -162,14 +169,7 @@ class OutcomeSums:
     def total(self) -> NDArray[Any]:
         """All sums, shape (K, D, D). To be called once, when every row is in."""
 
-        def finish(worker: int, outcomes: slice) -> None:
-            for outcome in range(outcomes.start, outcomes.stop):
-                for parts in (self._open, self._kept):
-                    for _, sums in sorted(parts.items()):
-                        if outcome in sums:
-                            self._finish(outcome, sums[outcome])
-
-        map_blocks(finish, len(self._total), 1)
+        map_blocks(self._finish_all, len(self._total), 1)
         for parts in (self._open, self._kept, self._spare):
             parts.clear()
         return self._total
@@ -188,6 +188,14 @@ class OutcomeSums:
         mine = not shared and self._owner.setdefault(outcome, worker) == worker
         (opened if mine else kept)[outcome] = fresh
         return fresh
+
+    def _finish_all(self, worker: int, outcomes: slice) -> None:
+        """Move all parts of some outcomes on, in the order of the workers."""
+        for outcome in range(outcomes.start, outcomes.stop):
+            for parts in (self._open, self._kept):
+                for _, sums in sorted(parts.items()):
+                    if outcome in sums:
+                        self._finish(outcome, sums[outcome])
 
     def _finish(self, outcome: int, part: GramSum) -> GramSum:
         """Move a part on to the result."""
@@ -216,22 +224,6 @@ def _move_triangle(source: NDArray[Any], target: NDArray[Any]) -> None:
         strip = np.s_[start : start + _STRIP, start:]
         target[strip] += source[strip]
         source[strip] = 0
-
-
-def _wide_dtype(dtype: Any) -> np.dtype[Any]:
-    return np.result_type(dtype, np.float64)
-
-
-def _add_outer_products(total: NDArray[Any], rows: NDArray[Any]) -> None:
-    """Add to the upper triangle of ``total`` in place."""
-    plain = rows.dtype == total.dtype and rows.flags.c_contiguous
-    syrk = _syrk(rows.dtype.char) if plain else None
-    if syrk is None:
-        total += rows.T @ rows.conj()
-        return
-    n, dim = rows.shape
-    data, sums = rows.ctypes.data, total.ctypes.data
-    syrk(_ROW_MAJOR, _UPPER, _TRANSPOSED, dim, n, 1.0, data, dim, 1.0, sums, dim)
 
 
 @cache
