@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rhokit import DMKDE, DMKDClassifier, LandmarkFeatures, QuadratureFeatures
+from rhokit.errors import DataError
 from rhokit.frames import MOST_CATEGORIES, Schema, check_table
 
 SIZES = ["S", "M", "L", "XL"]
@@ -63,12 +64,14 @@ class TestKinds:
 
     def test_names_and_texts_are_no_categories(self):
         values = pd.Categorical([f"name {i}" for i in range(MOST_CATEGORIES + 1)])
-        with pytest.raises(ValueError, match=r"'x' has 1,001 categories.*leave it out"):
+        with pytest.raises(
+            ValueError, match=r"'x': has 1,001 categories.*leave it out"
+        ):
             Schema.of(pd.DataFrame({"x": values}))
 
     def test_a_column_without_any(self):
         values = pd.Series([None, None], dtype="category")
-        with pytest.raises(ValueError, match="'x' holds no category"):
+        with pytest.raises(ValueError, match="'x': holds no category"):
             Schema.of(pd.DataFrame({"x": values}))
 
     def test_names_that_are_numbers(self):
@@ -139,9 +142,9 @@ class TestWideRows:
     @pytest.mark.parametrize(
         ("row", "message"),
         [
-            ([1.0, "green", "S", True], "'colour' holds 'green'.*'blue', 'red'"),
-            (["a", "red", "S", True], "'price' must be a number, got 'a'"),
-            ([1.0, None, "S", True], "NaN in column 'colour'"),
+            ([1.0, "green", "S", True], "'colour': holds 'green'.*'blue', 'red'"),
+            (["a", "red", "S", True], "'price': must be a number, got 'a'"),
+            ([1.0, None, "S", True], "'colour': Input X contains NaN"),
         ],
     )
     def test_a_bad_single_row(self, row, message):
@@ -201,29 +204,42 @@ def model():
     return DMKDE(n_components=16, gamma=1.0, random_state=0).fit(frame(40))
 
 
+def place(refused):
+    """Row, column and value of an error."""
+    return refused.value.row, refused.value.column, refused.value.value
+
+
 class TestRefusals:
     """Of an estimator, by the name of the column."""
 
     def test_text_where_numbers_belong(self):
         table = frame().assign(price=list("abcdef"))
-        with pytest.raises(ValueError, match="'price' must be numbers, but holds 'a'"):
+        with pytest.raises(
+            DataError, match="must be numbers, but holds 'a'"
+        ) as refused:
             DMKDE().fit(table)
+        assert place(refused) == (0, "price", "a")
 
     def test_text_without_any_categories(self):
         table = pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]})
-        with pytest.raises(ValueError, match="column 'b' of X holds 'x'"):
+        with pytest.raises(DataError, match="X holds 'x'") as refused:
             DMKDE().fit(table)
+        assert place(refused) == (0, "b", "x")
 
     def test_dates(self):
         table = frame().assign(price=pd.date_range("2020", periods=6))
-        with pytest.raises(ValueError, match="'price' must be numbers"):
+        with pytest.raises(ValueError, match="'price': must be numbers"):
             DMKDE().fit(table)
 
     def test_unknown_category(self, model):
         table = frame(40)
         table["colour"] = table["colour"].cat.rename_categories({"red": "green"})
-        with pytest.raises(ValueError, match=r"'colour' holds 'green' .*'blue', 'red'"):
+        with pytest.raises(
+            DataError, match=r"'colour': holds .*'blue', 'red'"
+        ) as refused:
             model.score_samples(table)
+        row = (table["colour"] == "green").to_numpy().argmax()
+        assert place(refused) == (row, "colour", "green")
 
     def test_plain_text_is_a_category_that_is_known(self, model):
         table = frame(40)
@@ -249,16 +265,15 @@ class TestRefusals:
     def test_missing_value(self, model):
         table = frame()
         table.loc[3, "size"] = np.nan
-        with pytest.raises(
-            ValueError, match=r"NaN in column 'size' \(first in row 3\)"
-        ):
+        with pytest.raises(DataError, match=r"row 3: column 'size': .* contains NaN"):
             model.score_samples(table)
 
     def test_infinity(self, model):
         table = frame()
         table.loc[2, "price"] = np.inf
-        with pytest.raises(ValueError, match="infinity in column 'price'"):
+        with pytest.raises(DataError, match="contains infinity") as refused:
             model.score_samples(table)
+        assert place(refused) == (2, "price", np.inf)
 
     def test_empty(self, model):
         with pytest.raises(ValueError, match="0 sample"):

@@ -10,6 +10,7 @@ from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 
+from rhokit.errors import DataError, DataTypeError
 from rhokit.validation import (
     Interval,
     StrOptions,
@@ -123,17 +124,24 @@ class TestRows:
         [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")],
     )
     @pytest.mark.parametrize(
-        ("make", "name"), [(np.asarray, "1"), (frame, "'b'")], ids=["array", "frame"]
+        ("make", "name"), [(np.asarray, 1), (frame, "b")], ids=["array", "frame"]
     )
     def test_non_finite_column_is_named(self, value, kind, make, name):
         rows = ROWS.copy()
         rows[2, 1] = value
-        message = rf"{kind} in column {name} \(first in row 2\); Model needs finite"
-        with pytest.raises(ValueError, match=message):
+        message = f"row 2: column {name!r}: Input X contains {kind}; Model needs finite"
+        with pytest.raises(DataError, match=message) as refused:
             check_rows(Model(), make(rows), reset=True)
+        assert (refused.value.row, refused.value.column) == (2, name)
+        assert_array_equal(refused.value.value, value)
+
+    def test_names_of_rows_that_come_without_them(self):
+        with pytest.raises(DataError) as refused:
+            check_rows(Model(), [[1.0, np.nan]], reset=True, names=["a", "b"])
+        assert refused.value.column == "b"
 
     def test_both_infinities_do_not_cancel(self):
-        with pytest.raises(ValueError, match="infinity in column 0"):
+        with pytest.raises(DataError, match=r"row 0: column 0: .* infinity"):
             check_rows(Model(), [[np.inf, 1.0], [-np.inf, 1.0]], reset=True)
 
     def test_large_numbers_are_finite_though_their_sum_is_not(self):
@@ -143,19 +151,28 @@ class TestRows:
     @pytest.mark.parametrize(
         ("rows", "name"),
         [
-            ([["1", "2"], ["3", "four"]], "1"),
-            (np.array([[1, 2], [3, "four"]], object), "1"),
-            (frame([[1, "2"], [3, "four"]]), "'b'"),
-            (pl.DataFrame({"a": [1, 2], "b": ["2", "four"]}), "'b'"),
+            ([["1", "2"], ["3", "four"]], 1),
+            (np.array([[1, 2], [3, "four"]], object), 1),
+            (frame([[1, "2"], [3, "four"]]), "b"),
+            (pl.DataFrame({"a": [1, 2], "b": ["2", "four"]}), "b"),
         ],
         ids=["list", "array", "pandas", "polars"],
     )
     def test_column_of_text_is_named(self, rows, name):
-        with pytest.raises(
-            ValueError,
-            match=f"Model needs numbers, but column {name} of X holds 'four'",
-        ):
+        message = "Model needs numbers, but X holds 'four'"
+        with pytest.raises(DataError, match=message) as refused:
             check_rows(Model(), rows, reset=True)
+        error = refused.value
+        assert (error.row, error.column, error.value) == (1, name, "four")
+
+    def test_a_type_that_is_no_number(self):
+        rows = np.array([[1.0, 2.0], [3.0, {"four": 4}]], object)
+        with pytest.raises(
+            DataTypeError, match="row 1: column 1: Model needs"
+        ) as refused:
+            check_rows(Model(), rows, reset=True)
+        assert isinstance(refused.value, TypeError)
+        assert refused.value.value == {"four": 4}
 
     @pytest.mark.parametrize(
         ("rows", "error", "message"),
@@ -194,10 +211,10 @@ class TestWeights:
         [
             ([1, 1], r"sample_weight must have shape \(3,\), .* got \(2,\)"),
             ([[1], [1], [1]], r"sample_weight must have shape \(3,\), .* got \(3, 1\)"),
-            ([1, -2, 1], r"sample_weight must not be negative, got -2.0 in row 1"),
+            ([1, -2, 1], "row 1: sample_weight must not be negative, got -2.0"),
             ([0, 0, 0], "sample_weight is zero for every row"),
-            ([1, np.nan, 1], "sample_weight contains NaN"),
-            ([1, np.inf, 1], "sample_weight contains infinity"),
+            ([1, np.nan, 1], "row 1: Input sample_weight contains NaN"),
+            ([1, np.inf, 1], "row 1: Input sample_weight contains infinity"),
         ],
     )
     def test_errors(self, given, message):

@@ -60,6 +60,10 @@ class DataError(ValueError):
         return ": ".join(part for part in parts if part)
 
 
+class DataTypeError(DataError, TypeError):
+    """Data are refused because a value is of a type that cannot be a number."""
+
+
 _PLACE = ("file", "row", "column", "value")
 
 

@@ -11,7 +11,7 @@ measures, merges or trains rows of numbers does so with categories.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rhokit.core import GaussianKernel, softmax_states
+from rhokit.errors import DataError
 from rhokit.validation import check_rows, is_missing, refuse_non_finite
 
 __all__ = ["Schema", "check_table"]
@@ -223,28 +224,30 @@ class Schema:
         codes = codes_of[places]
         for row in np.flatnonzero(codes < 0):
             if places[row] >= 0 and not is_missing(values[places[row]]):
-                raise ValueError(
-                    f"column {self.names[index]!r} holds {values[places[row]]!r} "
-                    f"(first in row {row}), which is not among the categories that "
-                    f"were learned: {_some(known)}"
-                )
+                raise self._unknown(index, values[places[row]], int(row))
         return np.asarray(codes)
 
     def _code(self, index: int, value: Any) -> int:
         known = self.categories[index] or ()
         if value in known:
             return known.index(value)
-        raise ValueError(
-            f"column {self.names[index]!r} holds {value!r}, which is not among the "
-            f"categories that were learned: {_some(known)}"
+        raise self._unknown(index, value)
+
+    def _unknown(self, index: int, value: Any, row: int | None = None) -> DataError:
+        known = self.categories[index] or ()
+        return DataError(
+            f"holds {value!r}, which is not among the categories that were learned: "
+            f"{_some(known)}",
+            row=row,
+            column=self.names[index],
+            value=value,
         )
 
     def _number(self, index: int, value: Any) -> float:
         if isinstance(value, int | float | np.number):
             return float(value)
-        raise ValueError(
-            f"column {self.names[index]!r} must be a number, got {value!r}"
-        )
+        name = self.names[index]
+        raise DataError(f"must be a number, got {value!r}", column=name, value=value)
 
     def _compare(self, names: list[str]) -> None:
         """Refuse other columns than those that were learned, by name."""
@@ -274,21 +277,27 @@ def check_table(
     dtype: Any = None,
     numeric: bool = True,
     may_miss: bool = False,
+    names: Sequence[Any] | None = None,
 ) -> NDArray[Any]:
     """Rows as a C-ordered array, wide where there are columns of categories.
 
     What :func:`~rhokit.validation.check_rows` does for numbers, and the same for
     frames with categories. Sets or uses ``schema_`` of the estimator, which is None
-    where all columns are numbers. ``may_miss`` lets NaN pass.
+    where all columns are numbers. ``may_miss`` lets NaN pass; ``names`` are those of
+    rows of numbers that come without them, for errors.
     """
     if reset and numeric:
-        # Who passes wide rows on says what they are made of.
-        given = getattr(estimator, "_row_schema", None)
-        estimator.schema_ = Schema.of(X) if given is None else given
+        estimator.schema_ = Schema.of(X)
     schema = getattr(estimator, "schema_", None)
     if schema is None or not numeric:
         return check_rows(
-            estimator, X, reset=reset, dtype=dtype, numeric=numeric, may_miss=may_miss
+            estimator,
+            X,
+            reset=reset,
+            dtype=dtype,
+            numeric=numeric,
+            may_miss=may_miss,
+            names=names,
         )
     if reset:
         estimator.n_features_in_ = len(schema.names)
@@ -350,11 +359,12 @@ def _categories(column: Any) -> tuple[Any, ...] | None:
         seen = {v for v in column.to_list() if not is_missing(v)}
         values = sorted(seen, key=lambda value: (str(type(value)), value))
     if not values:
-        raise ValueError(f"column {column.name!r} holds no category: all are missing")
+        raise DataError("holds no category: all are missing", column=column.name)
     if len(values) > MOST_CATEGORIES:
-        raise ValueError(
-            f"column {column.name!r} has {len(values):,} categories, more than "
-            f"{MOST_CATEGORIES:,}: names or texts are no categories, leave it out"
+        raise DataError(
+            f"has {len(values):,} categories, more than {MOST_CATEGORIES:,}: names or "
+            "texts are no categories, leave it out",
+            column=column.name,
         )
     return tuple(values)
 
@@ -398,11 +408,20 @@ def _numbers(column: Any) -> NDArray[Any]:
             raise TypeError("dates and durations are no numbers")
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        example = next((v for v in column.to_list() if not _is_number(v)), None)
-        raise ValueError(
-            f"column {column.name!r} must be numbers, but holds {example!r}: if these "
-            "are categories, make them so, as pandas' astype('category') does"
+        row, value = _first_non_number(column)
+        raise DataError(
+            f"must be numbers, but holds {value!r}: if these are categories, make them "
+            "so, as pandas' astype('category') does",
+            row=row,
+            column=column.name,
+            value=value,
         ) from error
+
+
+def _first_non_number(column: Any) -> tuple[int | None, Any]:
+    """Row and value of the first that is neither a number nor a gap."""
+    found = ((i, v) for i, v in enumerate(column.to_list()) if not _is_number(v))
+    return next(found, (None, None))
 
 
 def _is_number(value: Any) -> bool:

@@ -6,7 +6,7 @@ used through this file alone, so that a change upstream touches one place.
 
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from functools import partial, wraps
 from numbers import Integral, Real
@@ -22,6 +22,8 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
 )
 from sklearn.utils.validation import check_array, validate_data
+
+from rhokit.errors import DataError, DataTypeError
 
 __all__ = [
     "Interval",
@@ -40,6 +42,7 @@ __all__ = [
     "is_missing",
     "level_of_the_user",
     "refuse_non_finite",
+    "refuse_weights",
 ]
 
 _HOME = str(Path(__file__).parent)
@@ -83,6 +86,7 @@ def check_rows(
     dtype: Any = None,
     numeric: bool = True,
     may_miss: bool = False,
+    names: Sequence[Any] | None = None,
 ) -> NDArray[Any]:
     """Rows as a C-ordered array (n, d); errors name the column.
 
@@ -99,6 +103,8 @@ def check_rows(
         False lets any values pass: categories.
     may_miss : bool
         Whether NaN may pass, for a value that is missing.
+    names : sequence of str, optional
+        Names for errors, of the columns of rows that come without them.
     """
     wanted = dtype if dtype is not None else [np.float64, np.float32]
     options: dict[str, Any] = {"reset": reset, "order": "C", "ensure_all_finite": False}
@@ -111,17 +117,17 @@ def check_rows(
             warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
             rows = validate_data(estimator, X, dtype=wanted, **options)
     except (ValueError, TypeError) as error:
-        column = _column_of_text(X)
-        if column is None:
+        place = _first_text(X)
+        if place is None:
             raise
-        if isinstance(column[0], int):
-            column = _column_name(estimator, column[0]), column[1]
-        raise type(error)(
-            f"{type(estimator).__name__} needs numbers, but column {column[0]!r} of X "
-            f"holds {column[1]!r}: {error}"
-        ) from error
-    owner = type(estimator).__name__
-    refuse_non_finite(rows, owner, partial(_column_name, estimator), may_miss)
+        if isinstance(place["column"], int):
+            place["column"] = _column_name(estimator, names, place["column"])
+        kind = DataTypeError if isinstance(error, TypeError) else DataError
+        needs = f"{type(estimator).__name__} needs numbers"
+        reason = f"{needs}, but X holds {str(place['value'])!r}: {error}"
+        raise kind(reason, **place) from error
+    name_of = partial(_column_name, estimator, names)
+    refuse_non_finite(rows, type(estimator).__name__, name_of, may_miss)
     return rows
 
 
@@ -136,7 +142,11 @@ def check_weights(
         return None
     try:
         weights = check_array(
-            sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+            sample_weight,
+            ensure_2d=False,
+            dtype=np.float64,
+            input_name="sample_weight",
+            ensure_all_finite=False,
         )
     except (TypeError, ValueError) as error:
         if "sample_weight" in str(error):
@@ -147,14 +157,24 @@ def check_weights(
             f"sample_weight must have shape ({n_rows},), one weight per row, "
             f"got {weights.shape}"
         )
-    if weights.min(initial=0.0) < 0:
-        row = int(np.argmin(weights))
-        raise ValueError(
-            f"sample_weight must not be negative, got {weights[row]} in row {row}"
-        )
+    refuse_weights(weights)
     if not may_vanish and not weights.any():
         raise ValueError("sample_weight is zero for every row: nothing to learn from")
     return weights
+
+
+def refuse_weights(weights: NDArray[np.float64]) -> None:
+    """Refuse weights that are negative or not finite, by row."""
+    if not np.isfinite(weights).all():
+        row = int(np.argmin(np.isfinite(weights)))
+        value = float(weights[row])
+        reason = f"Input sample_weight contains {_non_finite(value)}"
+        raise DataError(reason, row=row, value=value)
+    if weights.min(initial=0.0) < 0:
+        row = int(np.argmin(weights))
+        value = float(weights[row])
+        reason = f"sample_weight must not be negative, got {value}"
+        raise DataError(reason, row=row, value=value)
 
 
 def check_share(name: str, value: Any) -> None:
@@ -199,19 +219,24 @@ def refuse_non_finite(
     if not bad.any():
         return
     row, column = (int(index[0]) for index in np.nonzero(bad))
-    kind = "NaN" if np.isnan(rows[row, column]) else "infinity"
-    raise ValueError(
-        f"Input X contains {kind} in column {name_of(column)!r} (first in row {row}); "
-        f"{owner} needs finite numbers: drop or fill such rows"
+    value = float(rows[row, column])
+    raise DataError(
+        f"Input X contains {_non_finite(value)}; {owner} needs finite numbers: drop or "
+        "fill such rows",
+        row=row,
+        column=name_of(column),
+        value=value,
     )
 
 
-def _column_name(estimator: Any, column: int) -> str | int:
+def _non_finite(value: float) -> str:
+    return "NaN" if np.isnan(value) else "infinity"
+
+
+def _column_name(estimator: Any, names: Sequence[Any] | None, column: int) -> str | int:
     """The name of a column, if it has one."""
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is None:  # of rows that come without them
-        names = getattr(estimator, "_column_names", None)
-    return column if names is None else str(names[column])
+    known = getattr(estimator, "feature_names_in_", names)
+    return column if known is None else str(known[column])
 
 
 def is_missing(value: Any) -> bool:
@@ -258,8 +283,8 @@ def check_count(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be an integer >= 1, or None, got {value!r}")
 
 
-def _column_of_text(X: Any) -> tuple[Any, str] | None:
-    """The first column that is no number, with its first such value."""
+def _first_text(X: Any) -> dict[str, Any] | None:
+    """Row, column and value of the first that is no number, column by column."""
     columns = getattr(X, "columns", None)
     if columns is not None:
         named = [(name, np.asarray(X[name], dtype=object)) for name in columns]
@@ -269,9 +294,9 @@ def _column_of_text(X: Any) -> tuple[Any, str] | None:
             return None
         named = [(index, array[:, index]) for index in range(array.shape[1])]
     for name, values in named:
-        for value in values:
+        for row, value in enumerate(values):
             try:
                 float(value)
             except (TypeError, ValueError):
-                return name, str(value)
+                return {"row": row, "column": name, "value": value}
     return None
