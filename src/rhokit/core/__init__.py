@@ -29,7 +29,7 @@ from rhokit.core.readouts import (
     log_measured,
     log_posterior,
 )
-from rhokit.core.spectrum import choose_rank
+from rhokit.core.spectrum import Spectrum, choose_rank, state_spectrum
 from rhokit.core.states import (
     cosine_states,
     gaussian_columns,
@@ -44,6 +44,7 @@ __all__ = [
     "FeatureMean",
     "GaussianKernel",
     "LowRankDensityMatrix",
+    "Spectrum",
     "ToeplitzDensityMatrix",
     "amplitudes",
     "choose_rank",
@@ -67,6 +68,7 @@ __all__ = [
     "reduced_states",
     "softmax_states",
     "squared_error_and_variance",
+    "state_spectrum",
     "trace_distance",
     "von_neumann_entropy",
 ]

@@ -196,6 +196,11 @@ class LowRankDensityMatrix:
         xp = array_namespace(self.factor)
         return LowRankDensityMatrix(xp.matmul(self.factor, basis.mT), self.weight)
 
+    def eigenvalues(self) -> Array:
+        """Eigenvalues that the factors hold, descending, shape (K, min(r, D))."""
+        xp = array_namespace(self.factor)
+        return xp.linalg.svdvals(self.factor) ** 2
+
     def normalized(self) -> Array:
         """The truncated density matrices, shape (K, D, D)."""
         return adjoint(self.factor) @ self.factor
@@ -249,8 +254,13 @@ class LowRankDensityMatrix:
         merged = values[:, :rank, None] * vectors[:, :rank, :]
         return LowRankDensityMatrix(merged, weight)
 
+    @property
+    def numbers(self) -> Array:
+        """What is held: the factors."""
+        return self.factor
+
     def _repr_html_(self) -> str:
-        return state_html(self, self.factor)
+        return state_html(self)
 
 
 def pad_and_stack(factors: list[Array]) -> Array:

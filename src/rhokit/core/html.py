@@ -8,6 +8,7 @@ from typing import Any
 from array_api_compat import array_namespace
 
 from rhokit.core.arrays import Array, is_complex, real
+from rhokit.core.spectrum import Spectrum, state_spectrum
 
 # A notebook shows a state in passing: larger matrices are not decomposed for it.
 _MOST_DECOMPOSED = 256
@@ -31,38 +32,37 @@ _VALUE = "padding:0;text-align:left;background:none;border:none"
 _NOTE = "font-size:11px;opacity:.65"
 
 
-def state_html(state: Any, numbers: Array) -> str:
+def state_html(state: Any) -> str:
     """A state as a snippet of HTML that needs nothing else.
 
     Parameters
     ----------
     state : Sums or LowRankDensityMatrix
-    numbers : array of shape (K, ...)
-        What the state holds: its sums, or its factors.
 
     Examples
     --------
     >>> import numpy as np
     >>> from rhokit.core import DensityMatrix
     >>> rho = DensityMatrix.from_states(np.eye(3))
-    >>> snippet = state_html(rho, rho.total)
+    >>> snippet = state_html(rho)
     >>> "DensityMatrix" in snippet, "<svg" in snippet
     (True, True)
     """
     rows = "".join(
         f'<tr style="background:none"><th style="{_NAME}">{escape(name)}</th>'
         f'<td style="{_VALUE}">{escape(value)}</td></tr>'
-        for name, value in _facts(state, numbers)
+        for name, value in _facts(state)
     )
     return (
         f'<div style="{_FRAME}"><strong>{escape(type(state).__name__)}</strong>'
         f'<table style="border:none;border-collapse:collapse;margin:4px 0 0;'
-        f'font:inherit;color:inherit">{rows}</table>{_spectrum(state)}</div>'
+        f'font:inherit;color:inherit">{rows}</table>{_chart(state)}</div>'
     )
 
 
-def _facts(state: Any, numbers: Array) -> list[tuple[str, str]]:
+def _facts(state: Any) -> list[tuple[str, str]]:
     """Names and values of what is worth knowing."""
+    numbers = state.numbers
     facts = [("outcomes", f"{state.n_outcomes:,}")]
     if hasattr(state, "dim"):
         facts.append(("dimension", f"{state.dim:,}"))
@@ -98,35 +98,33 @@ def _dtype_name(numbers: Array) -> str:
 # ---- the chart ---------------------------------------------------------------------
 
 
-def _spectrum(state: Any) -> str:
+def _chart(state: Any) -> str:
     """A chart of the eigenvalues of a small state, all outcomes together."""
-    values = _eigenvalues(state)
-    total = math.fsum(values)
-    if not values or not 0 < total < math.inf:
+    spectrum = _pooled_spectrum(state)
+    if spectrum is None or not float(spectrum.eigenvalues[0, 0]) > 0:
         return ""
-    shares = [value / total for value in values if value > 0]
-    effective = math.exp(-math.fsum(share * math.log(share) for share in shares))
+    found = spectrum.eigenvalues
+    values = [float(found[0, i]) for i in range(found.shape[1])]
     first = "" if len(values) <= _MOST_BARS else f"{_MOST_BARS} of {len(values)} "
     of_all = " of all outcomes" if state.n_outcomes > 1 else ""
     words = (
         f"{first}eigenvalues{of_all}, log scale: the largest {values[0]:.3g}, "
-        f"effective rank {effective:.3g}"
+        f"effective rank {float(spectrum.effective_rank[0]):.3g}"
     )
     return f'{_bars(values, words)}<div style="{_NOTE}">{escape(words)}</div>'
 
 
-def _eigenvalues(state: Any) -> list[float]:
-    """Descending, or none where there is no matrix or a large one."""
+def _pooled_spectrum(state: Any) -> Spectrum | None:
+    """None where there is no matrix, or a large one."""
     if not 0 < getattr(state, "dim", 0) <= _MOST_DECOMPOSED or not state.n_outcomes:
-        return []
+        return None
     xp = array_namespace(state.weight)
     pooled = state.mix(xp.ones_like(state.weight)[None, :])
     if not hasattr(pooled, "eigenvalues"):
-        return []
+        return None
     if not bool(xp.all(xp.isfinite(pooled.normalized()))):
-        return []  # not every library decomposes such matrices without an error
-    found = pooled.eigenvalues()
-    return [float(found[0, i]) for i in range(found.shape[1])]
+        return None  # not every library decomposes such matrices without an error
+    return state_spectrum(pooled)
 
 
 def _bars(values: Sequence[float], words: str) -> str:

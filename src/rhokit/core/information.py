@@ -10,6 +10,7 @@ from array_api_compat import array_namespace
 
 from rhokit.core.arrays import Array, adjoint, real, squared_modulus
 from rhokit.core.density_matrix import DensityMatrix, LowRankDensityMatrix
+from rhokit.core.spectrum import spectral_entropy
 
 State = DensityMatrix | LowRankDensityMatrix | Array
 
@@ -38,9 +39,7 @@ def von_neumann_entropy(state: State) -> Array:
     """
     rho = _trace_one(state)
     xp = array_namespace(rho)
-    values = xp.clip(xp.linalg.eigvalsh(rho), 0, None)
-    logs = xp.log(xp.where(values > 0, values, xp.ones_like(values)))
-    return xp.sum(-values * logs, axis=-1)
+    return spectral_entropy(xp.clip(xp.linalg.eigvalsh(rho), 0, None))
 
 
 def effective_rank(state: State) -> Array:

@@ -1,8 +1,9 @@
 """Eigenvalues of density matrices, and how many of them to keep."""
 
 import math
+from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from array_api_compat import array_namespace, device
 
@@ -60,6 +61,98 @@ def choose_rank(
     raise ValueError(
         f"rank must be an int >= 1, a fraction in (0, 1] or 'elbow', got {rank!r}"
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """Eigenvalues of density matrices, one per outcome, and how many are kept.
+
+    Parameters
+    ----------
+    eigenvalues : array of shape (K, r)
+        Descending, without those that a factor has lost.
+    dim : int
+        D, the dimension of the states.
+    ranks : tuple of int, of length K, optional
+        How many eigenvalues are kept; None for all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = Spectrum(np.array([[0.5, 0.5, 0.0]]), 3, ranks=(1,))
+    >>> found.effective_rank.round(6), found.kept
+    (array([2.]), [0.5])
+    """
+
+    eigenvalues: Array  # (K, r)
+    dim: int
+    ranks: tuple[int, ...] | None = None
+
+    @property
+    def entropy(self) -> Array:
+        """Von Neumann entropy of each matrix at trace one in nats, shape (K,)."""
+        return spectral_entropy(self.eigenvalues)
+
+    @property
+    def effective_rank(self) -> Array:
+        """Number of directions that each state really uses, shape (K,)."""
+        return spectral_rank(self.eigenvalues)
+
+    @property
+    def kept(self) -> list[float] | None:
+        """Fraction of each trace that the ranks keep; NaN where there is no row."""
+        if self.ranks is None:
+            return None
+        xp = array_namespace(self.eigenvalues)
+        parts = []
+        for k, rank in enumerate(self.ranks):
+            values = self.eigenvalues[k, ...]
+            total = float(xp.sum(values))
+            parts.append(float(xp.sum(values[:rank])) / total if total else math.nan)
+        return parts
+
+
+def state_spectrum(state: Any, rank: Rank = None) -> Spectrum:
+    """Eigenvalues of a state's density matrices, and how many of them are kept.
+
+    Parameters
+    ----------
+    state : DensityMatrix or LowRankDensityMatrix
+    rank : int, float, "elbow" or None
+        The rank to cut at: see :func:`choose_rank`. Without it that of a factor.
+    """
+    values = state.eigenvalues()
+    found = int(values.shape[1])
+    if rank is None:
+        kept = None if state.takes_rows or found == state.dim else found
+        ranks = None if kept is None else (kept,) * state.n_outcomes
+        return Spectrum(values, state.dim, ranks)
+    # Fractions and the elbow are of the dimension; what a factor lacks is zero.
+    xp = array_namespace(values)
+    shape = (state.n_outcomes, state.dim - found)
+    zeros = xp.zeros(shape, dtype=values.dtype, device=device(values))
+    whole = xp.concat([values, zeros], axis=1)
+    chosen = (choose_rank(whole[k, ...], rank) for k in range(state.n_outcomes))
+    return Spectrum(values, state.dim, tuple(chosen))
+
+
+def spectral_entropy(eigenvalues: Array) -> Array:
+    r"""Entropy :math:`-\sum_i p_i\log p_i` of spectra (..., r), brought to sum one.
+
+    Zero where all eigenvalues are.
+    """
+    xp = array_namespace(eigenvalues)
+    total = xp.sum(eigenvalues, axis=-1)[..., None]
+    p = eigenvalues / xp.where(total > 0, total, xp.ones_like(total))
+    return xp.sum(-p * xp.log(xp.where(p > 0, p, xp.ones_like(p))), axis=-1)
+
+
+def spectral_rank(eigenvalues: Array) -> Array:
+    """Effective rank of spectra (..., r): e to their entropy, 0 where all are zero."""
+    xp = array_namespace(eigenvalues)
+    rank = xp.exp(spectral_entropy(eigenvalues))
+    seen = xp.sum(eigenvalues, axis=-1) > 0
+    return xp.where(seen, rank, xp.zeros_like(rank))
 
 
 def leading_eigenpairs(matrix: Array) -> tuple[Array, Array]:

@@ -84,6 +84,15 @@ class Sums:
         """The state of one outcome."""
         return self._like(self.total[k : k + 1, ...], self.weight[k : k + 1])
 
+    def beside(self, *others: Self) -> Self:
+        """The outcomes of several states, one after the other."""
+        if not others:
+            return self
+        xp = array_namespace(self.total)
+        totals = [each.total for each in (self, *others)]
+        weights = [each.weight for each in (self, *others)]
+        return self._like(xp.concat(totals), xp.concat(weights))
+
     def mix(self, shares: Array) -> Self:
         """Weighted sums over the outcomes, for non-negative ``shares`` (J, K)."""
         xp = array_namespace(self.total)
@@ -101,8 +110,13 @@ class Sums:
     def _like(self, total: Array, weight: Array) -> Self:
         return replace(self, total=total, weight=weight)
 
+    @property
+    def numbers(self) -> Array:
+        """What is held: the sums."""
+        return self.total
+
     def _repr_html_(self) -> str:
-        return state_html(self, self.total)
+        return state_html(self)
 
 
 def inverse_weight(weight: Array) -> Array:
