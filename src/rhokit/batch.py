@@ -77,7 +77,7 @@ class Columns:
         names, d = list(self.names or ()), self.n_features
         places = [names.index(c) if c in names else c for c in each]
         known = [
-            isinstance(p, Integral) and not isinstance(p, bool) and 0 <= p < d
+            isinstance(p, Integral) and not isinstance(p, bool) and 0 <= int(p) < d
             for p in places
         ]
         if not places or not all(known) or len(set(places)) < len(places):

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
-from rhokit.estimators.base import TARGET, OnePassEstimator
+from rhokit.estimators.base import OnePassEstimator
+from rhokit.estimators.parameters import TARGET
 from rhokit.readouts import DensityClassReadOut
 from rhokit.validation import Interval, StrOptions, all_or_nothing
 
@@ -202,7 +203,7 @@ class DMKDClassifier(ClassEstimator):
         self.dtype = dtype
         self.random_state = random_state
 
-    def _readout(self, known: Any = None) -> DensityClassReadOut:
+    def make_readout(self, known: Any = None) -> DensityClassReadOut:
         return replace(
             known or DensityClassReadOut(np.empty(0)),
             priors=self.priors,

@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 from sklearn.base import DensityMixin
 
 from rhokit.core import GaussianKernel
-from rhokit.estimators.base import MATRIX, OnePassEstimator
+from rhokit.estimators.base import OnePassEstimator
 from rhokit.estimators.corrected import CorrectedDensity
-from rhokit.models import DensitySeries, Model, draw_samples, series_of
+from rhokit.estimators.parameters import MATRIX
+from rhokit.models import Model, draw_samples, series_of
 from rhokit.readouts import DensityReadOut
 from rhokit.validation import check_count, check_weights, generator
 
@@ -18,7 +19,7 @@ from rhokit.validation import check_count, check_weights, generator
 class DensityEstimator(DensityMixin, OnePassEstimator):
     """What all density estimators answer, whatever their state is."""
 
-    def _readout(self, known: Any = None) -> DensityReadOut:
+    def make_readout(self, known: Any = None) -> DensityReadOut:
         return known or DensityReadOut()
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -273,24 +274,6 @@ class DMKDE(DensityEstimator):
         self.batch_size = batch_size
         self.dtype = dtype
         self.random_state = random_state
-
-    def series(self) -> DensitySeries:
-        """The density as a Fourier series, with all that follows in closed form.
-
-        Distribution function, quantiles, probabilities of boxes, conditionals,
-        moments, entropy, modes and gradients. For models of one to three columns of
-        numbers, on a grid or over landmarks; of others, take :meth:`marginal` first.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from rhokit import DMKDE
-        >>> X = np.random.default_rng(0).normal(size=(400, 6))
-        >>> model = DMKDE(gamma="scott", random_state=0).fit(X)
-        >>> model.marginal(2).series().quantile(0.5).round(1) + 0
-        0.0
-        """
-        return series_of(self.fitted_model())
 
     def corrected(self, X: Any, sample_weight: Any = None) -> CorrectedDensity:
         """This density less the error of its map, as far as some of its rows show it.

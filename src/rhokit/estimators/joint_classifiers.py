@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rhokit.estimators.base import TARGET
 from rhokit.estimators.classifiers import ClassEstimator
+from rhokit.estimators.parameters import TARGET
 from rhokit.features import FeatureMap
 from rhokit.readouts import DECISIONS, OUTPUT_MAPS, JointReadOut, OrderedReadOut
 from rhokit.validation import Interval, StrOptions, check_weights
@@ -102,7 +102,7 @@ random_state :
         self.dtype = dtype
         self.random_state = random_state
 
-    def _readout(self, known: Any = None) -> JointReadOut:
+    def make_readout(self, known: Any = None) -> JointReadOut:
         return replace(
             known or JointReadOut(np.empty(0)),
             output_map=self.output_map,
@@ -201,7 +201,7 @@ random_state :
         self.dtype = dtype
         self.random_state = random_state
 
-    def _readout(self, known: Any = None) -> OrderedReadOut:
+    def make_readout(self, known: Any = None) -> OrderedReadOut:
         if known is not None:
             return replace(known, joint_rank=self.joint_rank)
         return OrderedReadOut(

@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rhokit.estimators.base import COMMON
 from rhokit.estimators.density import DensityEstimator
+from rhokit.estimators.parameters import COMMON
 
 
 class MeanEmbeddingKDE(DensityEstimator):

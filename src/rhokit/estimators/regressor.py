@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from rhokit.estimators.base import TARGET, OnePassEstimator
+from rhokit.estimators.base import OnePassEstimator
+from rhokit.estimators.parameters import TARGET
 from rhokit.features import SoftmaxFeatures
 from rhokit.readouts import LevelReadOut
 from rhokit.validation import Interval, StrOptions, check_levels
@@ -120,7 +121,7 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OnePassEstimator):
         self.dtype = dtype
         self.random_state = random_state
 
-    def _readout(self, known: Any = None) -> LevelReadOut:
+    def make_readout(self, known: Any = None) -> LevelReadOut:
         return replace(
             known or LevelReadOut(),
             wanted_levels=self.n_levels,

@@ -1,17 +1,19 @@
 """How many landmarks or random features an accuracy takes, by trying."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import t
 from sklearn.base import clone
 from sklearn.utils import check_array
 
 from rhokit.core.arrays import safe_log
-from rhokit.features import FourierFeatures, KernelSum, LandmarkFeatures
+from rhokit.features import FeatureMap, FourierFeatures, KernelSum, LandmarkFeatures
 from rhokit.features.gaussian import GaussianFeatures
 from rhokit.plans import PlanRequest, Scaling
 from rhokit.plans.bandwidth import choose_gamma
@@ -48,15 +50,15 @@ _TABLE = {
 
 
 def n_components_for(
-    error,
-    X,
+    error: float,
+    X: Any,
     *,
-    gamma="scott",
-    feature_map="landmarks",
-    scale="auto",
-    max_components=2048,
-    random_state=None,
-):
+    gamma: float | str = "scott",
+    feature_map: Any = "landmarks",
+    scale: Any = "auto",
+    max_components: int = 2048,
+    random_state: Any = None,
+) -> int:
     r"""``n_components`` with which a :class:`rhokit.DMKDE` has a wanted accuracy.
 
     The error is the relative RMSE of the density against exact kernel density
@@ -156,13 +158,15 @@ class Trial:
     """
 
     like: GaussianFeatures
-    rows: np.ndarray
-    probes: np.ndarray
-    exact_logs: np.ndarray
+    rows: NDArray[Any]
+    probes: NDArray[Any]
+    exact_logs: NDArray[np.float64]
     seed: int
 
     @classmethod
-    def from_rows(cls, X, gamma, feature_map, scale, rng):
+    def from_rows(
+        cls, X: Any, gamma: Any, feature_map: Any, scale: Any, rng: np.random.Generator
+    ) -> Self:
         """Leave some of the rows out, and choose scaling and γ from the others."""
         like = _map_of(feature_map)
         rows = check_array(
@@ -178,11 +182,13 @@ class Trial:
         seed = int(rng.integers(2**31 - _MOST_DRAWS))
         request = PlanRequest(feature_map, gamma, _USUAL_SIZE, scale, seed)
         chooser = MapChooser(request, rows, None)
-        like.set_params(gamma=choose_gamma(gamma, chooser, rng))
+        if isinstance(gamma, str):
+            gamma = choose_gamma(gamma, chooser, rng)
+        like.set_params(gamma=gamma)
         exact = KernelSum(rows[:_SAMPLE_ROWS], None, like.gamma).log_mean(probes)
         return cls(like, rows, probes, exact, seed)
 
-    def error(self, size, draw):
+    def error(self, size: int, draw: int) -> float:
         """Relative RMSE of the density with a map of this size, one draw of it."""
         feature_map = clone(self.like).set_params(
             n_components=size, random_state=self.seed + draw
@@ -196,7 +202,7 @@ class Trial:
             return float(np.sqrt((misses**2).sum() / (exact**2).sum()))
 
 
-def _map_of(wanted):
+def _map_of(wanted: Any) -> Any:
     """A map that can be had in any size."""
     like = _MAPS[wanted]() if isinstance(wanted, str) else clone(wanted)
     if "n_components" not in like.get_params():
@@ -207,7 +213,9 @@ def _map_of(wanted):
     return like
 
 
-def first_good_size(measure, wanted, largest):
+def first_good_size(
+    measure: Callable[[int, int], float], wanted: float, largest: int
+) -> tuple[int | None, float]:
     """The first size that can be relied on, or None; and the smallest error seen.
 
     Parameters
@@ -217,7 +225,7 @@ def first_good_size(measure, wanted, largest):
     wanted : float
     largest : int
     """
-    smallest = np.inf
+    smallest = float("inf")
     for size in _sizes(largest):
         errors = []
         for draw in range(_n_draws(size)):
@@ -230,17 +238,18 @@ def first_good_size(measure, wanted, largest):
     return None, smallest
 
 
-def _next_error(errors):
+def _next_error(errors: list[float]) -> float:
     """What the next error will not exceed, as far as those seen can tell."""
     largest, n = max(errors), len(errors)
     if n < _FEWEST_DRAWS or not 0 < largest < np.inf:
         return largest
     logs = np.log(np.maximum(errors, np.finfo(float).tiny))
     spread = logs.std(ddof=1) * np.sqrt(1 + 1 / n)
-    return max(largest, np.exp(logs.mean() + t.ppf(_CONFIDENCE, n - 1) * spread))
+    highest = np.exp(logs.mean() + t.ppf(_CONFIDENCE, n - 1) * spread)
+    return max(largest, float(highest))
 
 
-def _sizes(largest):
+def _sizes(largest: int) -> Iterator[int]:
     """16, 24, 32, 48, 64, ... and the largest itself."""
     for step in count():
         size = (2 + step % 2) * _SMALLEST // 2 << step // 2
@@ -250,12 +259,14 @@ def _sizes(largest):
     yield largest
 
 
-def _n_draws(size):
+def _n_draws(size: int) -> int:
     draws = _COMPONENTS_OF_ALL_DRAWS // size
     return max(_FEWEST_DRAWS, min(_MOST_DRAWS, draws))
 
 
-def mean_kernel(feature_map, rows, probes):
+def mean_kernel(
+    feature_map: FeatureMap, rows: NDArray[Any], probes: NDArray[Any]
+) -> NDArray[np.float64]:
     """The mean over rows (n, d) of squared overlaps with each probe (P, d), (P,).
 
     What the density matrix of the rows measures, without the matrix.
@@ -268,4 +279,4 @@ def mean_kernel(feature_map, rows, probes):
         columns, _ = feature_map.columns(rows[start : start + _BLOCK_ROWS])
         overlaps = columns @ states.conj().T
         total += np.vecdot(overlaps.T, overlaps.T).real
-    return total / len(rows)
+    return np.asarray(total / len(rows))

@@ -162,7 +162,7 @@ class DensitySeries:
         """
         self._refuse_mixed("box_probability")
         corners = [np.asarray(each, dtype=float) for each in (low, high)]
-        boxes = _boxes(*corners, self.columns.n_features)
+        boxes = _boxes(corners[0], corners[1], self.columns.n_features)
         ends = [(each - self.scaling.centre) * self.scaling.matrix for each in boxes]
         found = self.scaled.box_probability(*ends)
         return found if any(each.ndim == 2 for each in corners) else float(found[0])
@@ -327,7 +327,9 @@ def series_of(model: Model) -> DensitySeries:
             f"{' and categories' if plan.columns.schema else ''}: take "
             "marginal(columns) of some numbers first"
         )
-    grid, density = model.representation.series(model.state, model.rank)
+    grid, density = model.representation.series(
+        model.state, model.rank, model.probabilities
+    )
     if d == 1 and not scaling.by_columns:
         scaling = Scaling(scaling.centre, scaling.matrix[0])
     return DensitySeries(
@@ -337,7 +339,7 @@ def series_of(model: Model) -> DensitySeries:
         grid.box(),
         grid.log_mass() / d,
         grid.log_floor_,
-        float(model.weight.sum()),
+        model.total_weight,
     )
 
 

@@ -37,7 +37,9 @@ def by_gaps(
     results = None
     for index, kept in enumerate(patterns):
         mine = np.flatnonzero(which == index)
-        part = knowing(kept)(rows[np.ix_(mine, columns.places(kept))])
+        part = knowing(kept)(
+            rows[np.ix_(mine, np.array(columns.places(kept), dtype=int))]
+        )
         if results is None:
             results = np.empty((len(rows), *part.shape[1:]), part.dtype)
         results[mine] = part

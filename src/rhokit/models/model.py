@@ -13,8 +13,9 @@ from scipy.special import logsumexp
 from rhokit.batch import Batch
 from rhokit.core import leave_one_out, log_measured
 from rhokit.core.arrays import safe_log
-from rhokit.core.sums import inverse_weight, remaining_weight
+from rhokit.core.sums import remaining_weight
 from rhokit.models.gaps import by_gaps, kept_columns
+from rhokit.models.left_out import log_left_out
 from rhokit.models.row_sample import MeasuredSample, RowSample
 from rhokit.plans import Plan
 from rhokit.readouts import ReadOut
@@ -73,6 +74,16 @@ class Model:
         """Total weight of the rows of each outcome, shape (K,)."""
         assert self.state is not None
         return np.asarray(self.state.weight)
+
+    @property
+    def total_weight(self) -> float:
+        """Total weight of the rows, each counted once."""
+        return float(self.readout.total_weight(self.weight))
+
+    @property
+    def probabilities(self) -> Floats:
+        """Of the outcomes, shape (K,)."""
+        return np.exp(self.readout.log_priors(self.weight))
 
     @property
     def has_rows(self) -> bool:
@@ -135,7 +146,8 @@ class Model:
                     "other one kept no sample of them: fit it with the same parameters"
                 )
             sample = yours.sample if sample is None else sample + yours.sample
-        return mine.with_state(yours.state + (mine.state or 0), sample=sample)
+        state: Any = yours.state
+        return mine.with_state(state + (mine.state or 0), sample=sample)
 
     def unmerge(self, other: Model) -> Model:
         """The model without what the other one has seen."""
@@ -143,7 +155,8 @@ class Model:
         sample = mine.sample
         if sample is not None and yours.sample is not None:
             sample = sample - yours.sample
-        return mine.with_state(mine.state - yours.state, sample=sample)
+        state: Any = mine.state
+        return mine.with_state(state - yours.state, sample=sample)
 
     def with_outcomes(self, readout: ReadOut) -> Model:
         """The same model, with empty places for outcomes that it has not seen."""
@@ -156,6 +169,11 @@ class Model:
         if sample is not None:
             sample = sample.with_target(places[sample.target])
         return self.with_state(state, sample=sample, readout=readout)
+
+    def knowing(self, batch: Batch, owner: str) -> Model:
+        """The model with a place for the targets of these rows."""
+        readout = self.readout.learn(batch.target, batch.weights, None, owner)
+        return self.with_outcomes(readout)
 
     def moved_to(self, plan: Plan) -> Model:
         """The same model under a plan that differs in the room it has for rows."""
@@ -172,16 +190,22 @@ class Model:
         summed = self.representation.total
         outcomes = self.readout.outcomes(target)
         parts = [summed(batch.rows, batch.weights, each) for each in outcomes]
-        if len(parts) == 1:
-            return parts[0]
-        total = np.concatenate([part.total for part in parts])
-        weight = np.concatenate([part.weight for part in parts])
-        return replace(parts[0], total=total, weight=weight)
+        return parts[0].beside(*parts[1:])
 
     def sampled(self, batch: Batch, target: NDArray[Any], size: int) -> RowSample:
         """At most so many of these rows, chosen by what they are."""
         names = self.readout.names(target)
         return RowSample.of(batch.rows, target, batch.weights, size, names)
+
+    def refuse_unlike(self, other: Model, what: str) -> None:
+        """Refuse a model whose states do not add to this one's."""
+        if other.fingerprint() != self.fingerprint():
+            raise ValueError(
+                f"{what}: the models differ in scaling, gamma or feature map, so "
+                "their states do not add. Fit the second one from a copy: "
+                "first.blank().partial_fit(X), or prepare() both on the same "
+                "sample with the same random_state"
+            )
 
     def _with_room_for(self, batch: Batch) -> Model:
         return self.moved_to(self.representation.plan_for(batch.seen().rows))
@@ -313,8 +337,22 @@ class Model:
 
     # ---- leaving rows out -----------------------------------------------------------
 
-    def log_density_without(self, rows: NDArray[Any]) -> Floats:
-        """Log-density of rows of a density, each left out of the state, shape (n,)."""
+    def log_density_without(self, batch: Batch) -> Floats:
+        """Log-density of learned rows, each left out of the state, shape (n,)."""
+        if not self.readout.has_target:
+            return self._log_density_without(batch.rows)
+        assert self.state is not None
+        if not self.state.takes_rows:
+            raise ValueError(
+                "leave_one_out needs the sums that a model was fitted with, and this "
+                "one holds only a factor of them"
+            )
+        keys = np.arange(len(batch), dtype=np.uint64)
+        codes = self.readout.encode(batch.target)
+        sample = RowSample(len(batch), keys, batch.rows, codes, batch.mass)
+        return self.log_density_left_out(sample)
+
+    def _log_density_without(self, rows: NDArray[Any]) -> Floats:
         lengths = self.plan.feature_map.lengths(self.plan.scale(rows))
         own = lengths.astype(np.float64) ** self.representation.power
         logs = self.log_measured(rows)[:, 0]
@@ -339,42 +377,7 @@ class Model:
         with their own state, or with what the rank keeps of it. The sums lack that;
         they are still divided by the outcomes' whole weights, as priors are made of.
         """
-        if isinstance(sample, MeasuredSample):
-            return sample.logs.copy()
-        assert self.state is not None
-        if not self.state.takes_rows:
-            return self.log_measured(sample.rows)  # a trained state did not see them
-        own_of = self._own_measure(sample)
-        measure, weight = self.measure(), self.weight
-        tiny = 100 * np.finfo(self.plan.feature_map.dtype_).eps
-        noise = self.representation.noise * weight
-
-        def use(worker: int, which: Any, columns: Any, log_scale: Any) -> Floats:
-            total = measure(columns).astype(np.float64) * weight
-            own = own_of(which, columns, log_scale)
-            # What rounding leaves of a cancelled sum says nothing.
-            left = np.where(total - own > tiny * own + noise, total - own, 0)
-            return np.asarray(log_measured(left * inverse_weight(weight), log_scale))
-
-        return np.concatenate(self.for_blocks(sample.rows, use, stretch=2))
-
-    def _own_measure(self, sample: RowSample) -> Callable[..., Floats]:
-        """What sampled rows measure of themselves, from their columns, (b, K)."""
-        roots = self.readout.roots(sample.target)
-        feature_map = self.plan.measured_map
-        unit = feature_map is not self.plan.feature_map  # summed states had length one
-        keeps = None if self.rank is None else self.measure(projector=True)
-
-        def own_of(which: Any, columns: Any, log_scale: Any) -> Floats:
-            mass = roots[which] ** 2 * sample.weight[which][:, None]  # (b, K)
-            length = feature_map.lengths_of(columns).astype(np.float64)[:, None]
-            kept = length if keeps is None else keeps(columns).astype(np.float64)
-            own = mass * (kept**2 / length if unit else kept**2)
-            if log_scale is not None and not unit:
-                own *= np.exp(2 * log_scale)[:, None]  # it was summed unscaled
-            return np.asarray(own)
-
-        return own_of
+        return log_left_out(self, sample)
 
     # ---- parts ----------------------------------------------------------------------
 

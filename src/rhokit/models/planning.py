@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from rhokit.batch import Batch
 from rhokit.models.row_sample import RowSample
-from rhokit.plans import Plan, PlanRequest, SupervisedChoice, plan_density
+from rhokit.plans import Plan, PlanRequest, SupervisedChoice
 from rhokit.plans.leave_one_out import (
     LeaveOneOut,
     Overlaps,
@@ -16,10 +16,16 @@ from rhokit.plans.leave_one_out import (
     map_overlaps,
 )
 from rhokit.plans.supervised import witness_count
+from rhokit.representations import Representation
 
 
 def plan_outcomes(
-    request: PlanRequest, batch: Batch, readout: Any, *, by_rank: bool
+    request: PlanRequest,
+    batch: Batch,
+    readout: Any,
+    representation: type[Representation],
+    *,
+    by_rank: bool,
 ) -> tuple[Plan, Any]:
     """Plan and read-out that predict the targets of rows left out best.
 
@@ -29,6 +35,8 @@ def plan_outcomes(
     batch : Batch
     readout : TargetReadOut
         That knows these targets.
+    representation : subclass of Representation
+        What a state is, unless the map asks for another one.
     by_rank : bool
         Whether the rank is to be chosen, too.
     """
@@ -36,16 +44,17 @@ def plan_outcomes(
     task = readout.task(target, batch.weights)
     loo = LeaveOneOut(batch, target, task, request.rng())
     if request.is_gaussian:
-        plan = SupervisedChoice(
+        choice = SupervisedChoice(
             request,
             batch,
             loo,
             readout.groups(target, batch.weights),
             landmarks_by_group=readout.landmarks_by_group,
             witnesses=_witnesses(batch, target, readout),
-        ).run()
+        )
+        plan = representation.plan_outcomes(choice)
     else:
-        plan = plan_density(request, batch, "matrix")
+        plan = representation.plan_density(request, batch)
         plan = replace(plan, compares_outcomes=True)
     sample = plan.scale(loo.rows(batch.rows))
 

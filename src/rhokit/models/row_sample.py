@@ -104,7 +104,7 @@ class RowSample:
     def _distinct(self) -> "RowSample":
         """Equal rows once, and not more than there is room for."""
         _, first, inverse = np.unique(self.keys, return_index=True, return_inverse=True)
-        weight = np.bincount(inverse, self.weight)
+        weight: Any = np.bincount(inverse, self.weight)
         kept = self._keep(first)
         return kept._with_weight(weight)._keep(slice(self.size))
 

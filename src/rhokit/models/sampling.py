@@ -21,7 +21,9 @@ def draw_samples(model: Model, n: int, rng: np.random.Generator) -> Any:
             f"categories, not from {type(plan.feature_map).__name__}"
         )
     if plan.proposal is None:
-        _, density = model.representation.series(model.state, model.rank)
+        _, density = model.representation.series(
+            model.state, model.rank, model.probabilities
+        )
         return plan.scaling.invert(density.sample(n, rng))
     proposal: Draws = plan.proposal
     if plan.columns.schema is not None:

@@ -132,6 +132,19 @@ class Plan:
 
         return map_blocks(work, len(rows), size)
 
+    def chosen_rank(self, wanted: Any) -> Any:
+        """A rank, or that which ``"loo"`` chose: None where all is worth keeping."""
+        if not (isinstance(wanted, str) and wanted == "loo"):
+            return wanted
+        if self.loo_rank is None:
+            raise ValueError(
+                "The 'rank' parameter was set to 'loo' after the model had chosen: set "
+                "it before fit"
+            )
+        return (
+            None if self.loo_rank >= self.feature_map.n_components_ else self.loo_rank
+        )
+
     # ---- units ---------------------------------------------------------------------
 
     def log_norm(self, power: int) -> float:

@@ -110,11 +110,11 @@ class Scaling:
         centre = np.zeros(len(places))
         centre[places] = self.centre
         if self.matrix.ndim == 1:
-            matrix = np.ones(len(places))
-            matrix[places] = self.matrix
-        else:
-            matrix = np.eye(len(places))
-            matrix[np.ix_(places, places)] = self.matrix
+            factors = np.ones(len(places))
+            factors[places] = self.matrix
+            return Scaling(centre, factors)
+        matrix = np.eye(len(places))
+        matrix[np.ix_(places, places)] = self.matrix
         return Scaling(centre, matrix)
 
     def marginal(self, places: list[int]) -> "Scaling":
@@ -129,8 +129,9 @@ class Scaling:
             cross = metric[np.ix_(gone, places)]
             solved = cho_solve(cho_factor(metric[np.ix_(gone, gone)]), cross)
             left = left - cross.T @ solved
-        matrix = np.linalg.cholesky(left) if len(places) else np.ones(0)
-        return Scaling(centre, matrix)
+        if not places:
+            return Scaling(centre, np.ones(0))
+        return Scaling(centre, np.asarray(np.linalg.cholesky(left), dtype=float))
 
     @property
     def by_columns(self) -> bool:
@@ -159,7 +160,8 @@ class Scaling:
 
     def apply(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Scale rows (n, d), in their own precision."""
-        if self.is_identity:
+        matrix = self.matrix
+        if matrix.ndim == 1 and (matrix == 1).all() and not self.centre.any():
             return rows
         centred = rows - self.centre.astype(rows.dtype)
         matrix = self.matrix.astype(rows.dtype)

@@ -160,7 +160,8 @@ class SupervisedChoice:
         gamma = self.request.gamma
         if not isinstance(gamma, str):
             return [(float(gamma), 0.0)]
-        rows, mass = scaling.apply(self.loo.rows(self.batch.rows)), self.loo.mass
+        rows = scaling.apply(self.loo.rows(self.batch.rows))
+        mass: Any = self.loo.mass
         if not self.by_score:
             total = self.loo.total_weight
             return [(gamma_by_rule(gamma, rows, mass, n_rows=total, rng=self.rng), 0.0)]
@@ -168,7 +169,7 @@ class SupervisedChoice:
         probes = self.loo.probes()
         squares = squared_distances(rows.astype(np.float32), probes)
 
-        def scores(gammas: NDArray[np.float64]) -> list[tuple[float, float]]:
+        def scores(gammas: NDArray[Any]) -> list[tuple[float, float]]:
             values = [
                 self.loo.score(kernel_overlaps(squares, gamma), probes)
                 for gamma in gammas

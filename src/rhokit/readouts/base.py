@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rhokit.plans.leave_one_out import LeaveOneOut, Overlaps, Task
-from rhokit.representations import Outcomes
+from rhokit.records import Fields, Reader, Values, require
+from rhokit.representations import Load, Outcomes
 
 if TYPE_CHECKING:
     from rhokit.models import Model
@@ -37,6 +38,8 @@ class ReadOut(ABC):
     landmarks_by_group: ClassVar[bool] = False
     open_sums: ClassVar[int] = 4
     """Outcomes that neighbouring rows have, when sorted by them."""
+    file_fields: ClassVar[Fields] = {}
+    """What was learned, as a model file holds it; the rest are parameters."""
 
     # ---- targets --------------------------------------------------------------------
 
@@ -89,6 +92,10 @@ class ReadOut(ABC):
         """What two states must share to add up, as text."""
         return ""
 
+    def total_weight(self, weight: Floats) -> float:
+        """Weight of the rows, each counted once, of the outcomes' weights (K,)."""
+        return float(weight.sum())
+
     # ---- planning -------------------------------------------------------------------
 
     def check_rank(self, rank: Any, owner: str) -> None:  # noqa: B027
@@ -104,9 +111,34 @@ class ReadOut(ABC):
         """Whether the sample must not have taken part in the choice of landmarks."""
         return False
 
+    def load(self, n_outcomes: int | None, batch_rows: int) -> Load:
+        """How much there is to learn at once, from batches of so many rows."""
+        # A batch is there as it was given, checked, scaled, and sorted by its target.
+        copies = 3 if not self.has_target else 7 if self.needs_sample else 4
+        outcomes = n_outcomes or self.n_outcomes
+        return Load(outcomes, batch_rows, copies, self.open_sums)
+
     def names(self, target: NDArray[Any]) -> NDArray[Any]:
         """What tells rows with different targets apart, shape (n, ...)."""
         return target
+
+    # ---- model files ----------------------------------------------------------------
+
+    @classmethod
+    def check_file(cls, learned: Values, reader: Reader) -> None:
+        """Refuse fields of a file that do not fit together; nothing is built yet."""
+
+    @classmethod
+    def check_sample(
+        cls, learned: Values, target: NDArray[Any], reader: Reader
+    ) -> None:
+        """Refuse targets of sampled rows that the fields of a file do not know."""
+        require(False, f"a model of {cls.kind} keeps no sample")
+
+    @classmethod
+    def from_file(cls, **learned: Any) -> Self:
+        """The read-out from what a file holds, all of it checked."""
+        return cls(**learned)
 
 
 class TargetReadOut(ReadOut):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from rhokit.core.arrays import safe_log
 from rhokit.plans.leave_one_out import LeaveOneOut
 from rhokit.readouts.base import Floats, OverlapsOf, TargetReadOut
 from rhokit.readouts.tasks import ClassScore
+from rhokit.records import Fields, LabelField, Reader, Values, require
 from rhokit.representations import Outcomes
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class ClassReadOut(TargetReadOut):
 
     kind = "classes"
     landmarks_by_group = True
+    file_fields: ClassVar[Fields] = {"classes": LabelField("K")}
 
     # ---- labels ---------------------------------------------------------------------
 
@@ -114,6 +116,15 @@ class ClassReadOut(TargetReadOut):
         if len(other.classes) == len(self.classes):
             return None
         return np.searchsorted(other.classes, self.classes)
+
+    @classmethod
+    def check_sample(
+        cls, learned: Values, target: NDArray[Any], reader: Reader
+    ) -> None:
+        """Sampled rows have codes of labels."""
+        inside = target.ndim == 1 and target.dtype == np.int64
+        inside = inside and ((target >= 0) & (target < reader.sizes["K"])).all()
+        require(inside, "sample has labels that are not among the classes")
 
     # ---- planning -------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from rhokit.readouts.base import Floats, ReadOut
+from rhokit.records import Reader, Values
 from rhokit.representations import Outcomes
 
 
@@ -36,6 +37,11 @@ class DensityReadOut(ReadOut):
     def outcomes(self, target: Any) -> list[Outcomes]:
         """All rows belong to the one outcome."""
         return [Outcomes()]
+
+    @classmethod
+    def check_file(cls, learned: Values, reader: Reader) -> None:
+        """There is one outcome."""
+        reader.bind("K", 1, "readout")
 
     def roots(self, target: Any) -> Floats:
         """One for every row."""

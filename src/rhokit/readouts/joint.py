@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from rhokit.plans.leave_one_out import LeaveOneOut
 from rhokit.readouts.base import Floats, OverlapsOf
 from rhokit.readouts.classes import LEAST_PROBABILITY, ClassReadOut
 from rhokit.readouts.tasks import OrderedScore, probabilities
+from rhokit.records import POSITIVE, Fields, Number, Word
 
 if TYPE_CHECKING:
     from rhokit.models import Model
@@ -51,6 +52,10 @@ class JointReadOut(ClassReadOut):
     beta: float | None = None
 
     name = "joint"
+    file_fields: ClassVar[Fields] = {
+        **ClassReadOut.file_fields,
+        "output_seed": Number(0, integer=True),
+    }
     takes_series = False  # blocks of a joint matrix are no densities
 
     def chosen(self, loo: LeaveOneOut, overlaps: OverlapsOf, seed: int) -> Self:
@@ -192,6 +197,11 @@ class OrderedReadOut(JointReadOut):
     decision: str | None = None
 
     name = kind = "ordered"
+    file_fields: ClassVar[Fields] = {
+        **JointReadOut.file_fields,
+        "beta": POSITIVE,
+        "decision": Word(DECISIONS),
+    }
 
     def task(self, target: Any, weights: Floats | None) -> OrderedScore:
         """The ranked probability score."""

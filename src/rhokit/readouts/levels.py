@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,16 @@ from rhokit.readouts.conformal import (
 )
 from rhokit.readouts.ranges import range_of, refuse_outside
 from rhokit.readouts.tasks import LevelScore, ValueScore
+from rhokit.records import (
+    POSITIVE,
+    Array,
+    Fields,
+    Flag,
+    Number,
+    Reader,
+    Values,
+    require,
+)
 from rhokit.representations import Outcomes
 
 if TYPE_CHECKING:
@@ -39,6 +49,8 @@ _MOST_GROUPS = 10
 # What leave-one-out chooses from: levels, and sharpness in units of their distance.
 _LEVELS = (16, 32, 64)
 _BETAS = (0.5, 1.0, 2.0, 4.0)
+# In a file, where nothing may attest the number.
+_MOST_LEVELS = 2**20
 
 # Probabilities (n, m) of the levels (m,) of one target.
 Distribution = tuple[Floats, Floats]
@@ -78,6 +90,13 @@ class LevelReadOut(TargetReadOut):
 
     name, kind = "levels", "values"
     open_sums = 16  # a value belongs to several levels
+    file_fields: ClassVar[Fields] = {
+        "one_target": Flag(),
+        "low": Array(("t",)),
+        "high": Array(("t",)),
+        "n_levels": Number(1, integer=True),
+        "beta": POSITIVE,
+    }
 
     # ---- targets --------------------------------------------------------------------
 
@@ -152,6 +171,10 @@ class LevelReadOut(TargetReadOut):
         mass = np.where(mine, weight, 0)
         return np.asarray(safe_log(mass / mass.sum(axis=-1, keepdims=True)))
 
+    def total_weight(self, weight: Floats) -> float:
+        """Weight of the first target's levels."""
+        return float(weight[: self.n_levels].sum())
+
     def fingerprint(self) -> str:
         """Range, number and sharpness of the levels."""
         bounds = self.low.tolist(), self.high.tolist()
@@ -213,6 +236,34 @@ class LevelReadOut(TargetReadOut):
         ]
         fitted = [each.fit([[low]]) for each, low in zip(maps, self.low, strict=True)]
         return replace(self, n_levels=n_levels, beta=beta, output_maps=tuple(fitted))
+
+    # ---- model files ----------------------------------------------------------------
+
+    @classmethod
+    def check_file(cls, learned: Values, reader: Reader) -> None:
+        """Levels must be as many as outcomes, of ranges that begin before they end."""
+        low, high = learned["low"], learned["high"]
+        require((low <= high).all(), "low must not exceed high")
+        require(len(low) == 1 or not learned["one_target"], "one target has one range")
+        count = len(low) * learned["n_levels"]
+        require(count <= _MOST_LEVELS, f"n_levels makes {count} levels")
+        reader.bind("K", count, "n_levels")
+
+    @classmethod
+    def check_sample(
+        cls, learned: Values, target: NDArray[Any], reader: Reader
+    ) -> None:
+        """Sampled rows have targets inside the range."""
+        low, high = learned["low"], learned["high"]
+        fits = target.shape[1:] == low.shape and target.dtype == np.float64
+        inside = fits and ((target >= low) & (target <= high)).all()
+        require(inside, "sample has targets outside of the range")
+
+    @classmethod
+    def from_file(cls, **learned: Any) -> Self:
+        """Levels of the range."""
+        n_levels, beta = learned.pop("n_levels"), learned.pop("beta")
+        return cls(**learned).with_levels(n_levels, beta)
 
     # ---- answers --------------------------------------------------------------------
 
@@ -334,7 +385,7 @@ class LevelReadOut(TargetReadOut):
         known = model.cache.get(
             "left out", model.rank, lambda: self.read(model, model.log_left_out(sample))
         )
-        left_out = [quantiles(*pair, levels) for pair in known]
+        left_out = [quantiles(values, shares, levels) for values, shares in known]
         return [
             offsets_of(left, truth, sample.weight, goal)
             for left, truth in zip(left_out, sample.target.T, strict=True)

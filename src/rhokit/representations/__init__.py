@@ -10,7 +10,7 @@ from rhokit.representations.cache import Cache
 from rhokit.representations.fourier_density import FourierDensity
 from rhokit.representations.matrix import MatrixRepresentation
 from rhokit.representations.mean import MeanRepresentation
-from rhokit.representations.memory import MemoryEstimate, estimate_memory
+from rhokit.representations.memory import Load, MemoryEstimate, estimate_memory
 from rhokit.representations.series import SeriesRepresentation, series_state
 
 REPRESENTATIONS: dict[str, type[Representation]] = {
@@ -30,6 +30,7 @@ __all__ = [
     "REPRESENTATIONS",
     "Cache",
     "FourierDensity",
+    "Load",
     "MatrixRepresentation",
     "MeanRepresentation",
     "MemoryEstimate",

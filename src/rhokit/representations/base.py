@@ -8,10 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rhokit.plans import Plan
+from rhokit.batch import Batch
+from rhokit.plans import Plan, PlanRequest, SupervisedChoice, plan_density
+from rhokit.records import Record
 from rhokit.representations.cache import Cache
 from rhokit.representations.fourier_density import FourierDensity
-from rhokit.representations.memory import MemoryEstimate, estimate_memory
+from rhokit.representations.memory import Load, MemoryEstimate, estimate_memory
 
 # A state of rhokit.core: sums of one kind or another, or a factor of them.
 State = Any
@@ -59,6 +61,8 @@ class Representation(ABC):
     name: ClassVar[str]
     power: ClassVar[int] = 2
     """Of overlaps, that a density adds up: 2 for density matrices."""
+    state_records: ClassVar[dict[str, Record]]
+    """What a model file holds of each kind of state, by the name of the kind."""
 
     def __init__(
         self, plan: Plan, batch_size: int | None = None, cache: Cache | None = None
@@ -137,18 +141,27 @@ class Representation(ABC):
         """From rows that have some of the columns to measured logarithms (n, K)."""
         raise self.cannot_integrate()
 
-    def series(self, state: State, rank: Any) -> tuple[Any, FourierDensity]:
-        """The density of one outcome as a Fourier series, and the grid that it is on.
+    def series(
+        self, state: State, rank: Any, probabilities: NDArray[np.float64]
+    ) -> tuple[Any, FourierDensity]:
+        """A Fourier series of the density, and the grid that it is on.
 
         Of one to three columns of numbers, in scaled units.
+
+        Parameters
+        ----------
+        state : state
+        rank : int, float, "elbow" or None
+        probabilities : array of shape (K,)
+            Of the outcomes, whose densities are mixed.
         """
         raise self.cannot_integrate()
 
     def cannot_integrate(self) -> ValueError:
-        """The error that says what models leave columns out."""
+        """The error that says which models have integrals in closed form."""
         return ValueError(
-            "leaving columns out needs a model on a grid or over landmarks that were "
-            'not trained: fit with feature_map="auto" (this one has '
+            "integrals are known for models on a grid or over landmarks that are not "
+            'normalised: fit with feature_map="auto" (this one has '
             f"{self.plan.feature_map!r})"
         )
 
@@ -167,18 +180,34 @@ class Representation(ABC):
         low = (anchors - 2 * widths).min(axis=0)
         return low, (anchors + 2 * widths).max(axis=0)
 
-    def memory(
-        self, n_outcomes: int, batch_rows: int, batch_copies: int, open_sums: int
+    # ---- planning -------------------------------------------------------------------
+
+    @classmethod
+    def plan_density(cls, request: PlanRequest, batch: Batch) -> Plan:
+        """The plan of a density of these rows."""
+        return plan_density(request, batch, cls.name)
+
+    @classmethod
+    def plan_outcomes(cls, choice: SupervisedChoice) -> Plan:
+        """The plan that predicts the targets of rows left out best."""
+        return choice.run()
+
+    # ---- memory ---------------------------------------------------------------------
+
+    @classmethod
+    def foreseen_memory(
+        cls, n_features: int, n_components: int, itemsize: int, load: Load
     ) -> MemoryEstimate:
+        """Bytes that learning takes at most, said before there is a plan."""
+        matrix = cls.power == 2
+        return estimate_memory(n_features, n_components, itemsize, load, matrix=matrix)
+
+    def memory(self, load: Load) -> MemoryEstimate:
         """Bytes that learning takes at most."""
         feature_map = self.plan.feature_map
-        return estimate_memory(
-            n_features=self.plan.columns.width,
-            n_columns=feature_map.n_columns_,
-            n_outcomes=n_outcomes,
-            matrix=self.power == 2,
-            itemsize=feature_map.column_dtype_.itemsize,
-            batch_rows=batch_rows,
-            batch_copies=batch_copies,
-            open_sums=open_sums,
+        return self.foreseen_memory(
+            self.plan.columns.width,
+            feature_map.n_columns_,
+            feature_map.column_dtype_.itemsize,
+            load,
         )

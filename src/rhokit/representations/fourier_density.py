@@ -53,7 +53,7 @@ class FourierDensity:
     def over(cls, feature_map: Any, mean: NDArray[Any]) -> "FourierDensity":
         """The density of a mean over the rows of a grid's states."""
         return cls(
-            mean * math.exp(-feature_map.log_mass()),
+            np.asarray(mean * math.exp(-feature_map.log_mass()), dtype=complex),
             feature_map.middle_,
             feature_map.period_,
             feature_map.series_tol_,

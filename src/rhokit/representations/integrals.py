@@ -20,6 +20,7 @@ from scipy.spatial.distance import cdist
 
 from rhokit.core import GaussianKernel, log_measured
 from rhokit.fast import small_algebra, thin_factor
+from rhokit.frames import Schema
 from rhokit.plans import Plan, Scaling
 
 
@@ -83,14 +84,21 @@ class LandmarkIntegrals:
         left = self.landmarks[:, numbers[self.places]] if self.places else old[:, :0]
         gone = _squares(old[:, numbers]) - _squares(left)
         overlaps = kernel.overlap_of_columns(np.maximum(gone, 0))
-        for column in [] if schema is None else schema.category_columns():
-            if column not in self.kept:
-                states = schema.states(column)
-                squares = cdist(old[:, schema.blocks[column]], states, "sqeuclidean")
-                columns = kernel.of_overlaps()(squares)  # (m, C)
-                mass = schema.category_kernel(column, gamma).sum(axis=0).mean()
-                overlaps *= columns @ columns.T / mass
+        if schema is not None:
+            gone_categories = set(schema.category_columns()) - set(self.kept)
+            for column in sorted(gone_categories):
+                overlaps *= self._category_overlaps(schema, column, kernel)
         return np.asarray(overlaps)
+
+    def _category_overlaps(
+        self, schema: Schema, column: int, kernel: GaussianKernel
+    ) -> NDArray[np.float64]:
+        """Overlaps of kernel columns over the values of a category, (m, m)."""
+        own = self._landmarks[:, schema.blocks[column]]
+        squares = cdist(own, schema.states(column), "sqeuclidean")
+        columns = kernel.of_overlaps()(squares)  # (m, C)
+        mass = schema.category_kernel(column, kernel.gamma).sum(axis=0).mean()
+        return np.asarray(columns @ columns.T / mass)
 
     @staticmethod
     def integrated(factor: NDArray[Any], overlaps: NDArray[np.float64]) -> NDArray[Any]:

@@ -1,7 +1,7 @@
 """States that are density matrices, one per outcome."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,15 +20,54 @@ from rhokit.fast import (
 )
 from rhokit.features import GridFeatures
 from rhokit.plans import Plan
+from rhokit.records import (
+    Array,
+    FactorField,
+    Reader,
+    Record,
+    TriangleField,
+    Values,
+    require,
+)
 from rhokit.representations.base import Measure, Outcomes, Representation, State
 from rhokit.representations.fourier_density import FourierDensity
 from rhokit.representations.integrals import ColumnForms, LandmarkIntegrals
+
+
+def _check_sums(values: Values, reader: Reader) -> None:
+    """Nothing on the diagonals of sums is negative but rounding."""
+    total, weight = values["total"], values["weight"]
+    diagonal = TriangleField.diagonals(total)
+    rounding = 1e-6 * np.maximum(diagonal.max(axis=1), weight)
+    negative = (diagonal.min(axis=1) < -rounding)[weight > 0]
+    require(not negative.any(), "total has a negative diagonal: it is no state")
+    is_complex = np.iscomplexobj(total.parts["triangles"])
+    reader.agree("whether columns are complex", is_complex, "total")
+
+
+def _check_factor(values: Values, reader: Reader) -> None:
+    is_complex = np.iscomplexobj(values["factor"].parts["numbers"])
+    reader.agree("whether columns are complex", is_complex, "factor")
 
 
 class MatrixRepresentation(Representation):
     """Sums of outer products of columns; the whitening is applied to the sums."""
 
     name = "matrix"
+    state_records: ClassVar[dict[str, Record]] = {
+        "sums": Record(
+            DensityMatrix,
+            _check_sums,
+            total=TriangleField("K", "m"),
+            weight=Array(("K",), low=0),
+        ),
+        "factor": Record(
+            LowRankDensityMatrix,
+            _check_factor,
+            factor=FactorField("K", "m"),
+            weight=Array(("K",), low=0),
+        ),
+    }
 
     def total(
         self,
@@ -122,8 +161,8 @@ class MatrixRepresentation(Representation):
 
     @property
     def can_integrate(self) -> bool:
-        """Whether the map is one of landmarks that were not trained."""
-        return bool(self.plan.feature_map.can_integrate)
+        """Whether measured columns can be integrated, as those of landmarks can."""
+        return self.plan.measured_map.can_integrate
 
     def _integrals(self, kept: list[int]) -> LandmarkIntegrals:
         if not self.can_integrate:
@@ -155,26 +194,29 @@ class MatrixRepresentation(Representation):
         known = self.cache.get("quadratic forms", rank, forms)
         return ColumnForms(integrals, known).log_measured
 
-    def series(self, state: State, rank: Any) -> tuple[Any, FourierDensity]:
-        """The density over landmarks, evaluated on the nodes of a grid.
+    def series(
+        self, state: State, rank: Any, probabilities: NDArray[np.float64]
+    ) -> tuple[Any, FourierDensity]:
+        """The density, evaluated on the nodes of a grid.
 
-        It is a sum of Gaussians about the middles of pairs of landmarks, as wide as
-        the kernel: the grid for rows like the landmarks holds it.
+        Over landmarks it is a sum of Gaussians about the middles of pairs of them, as
+        wide as the kernel: the grid for rows like the landmarks holds it.
         """
-        if not self.can_integrate:
-            raise self.cannot_integrate()
         feature_map: Any = self.plan.measured_map
-        grid = GridFeatures(gamma=feature_map.gamma)
-        grid.fit(feature_map.landmarks_.astype(np.float64))
+        held = feature_map.series_rows()
+        if held is None:
+            raise self.cannot_integrate()
+        grid = GridFeatures(gamma=feature_map.gamma).fit(held)
         measure, size = self.measure([state], rank), block_rows(feature_map.n_columns_)
 
         def evaluate(rows: NDArray[Any]) -> NDArray[Any]:
             rows = rows.astype(feature_map.dtype_)
 
             def work(worker: int, block: slice) -> NDArray[Any]:
-                return measure(feature_map.columns(rows[block])[0])
+                measured = measure(feature_map.columns(rows[block])[0])
+                return np.asarray(measured.astype(np.float64) @ probabilities)
 
-            return np.concatenate(map_blocks(work, len(rows), size)).T
+            return np.concatenate(map_blocks(work, len(rows), size))[None]
 
         return grid, FourierDensity.over(grid, grid.coefficients(evaluate)[0])
 

@@ -1,13 +1,19 @@
 """States that are means of features: the paper's linear variant."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rhokit.core import FeatureMean
+from rhokit.records import Array, Reader, Record, Values
 from rhokit.representations.base import Measure, Outcomes, Representation, State
+
+
+def _check_mean(values: Values, reader: Reader) -> None:
+    is_complex = np.iscomplexobj(values["total"])
+    reader.agree("whether columns are complex", is_complex, "total")
 
 
 class MeanRepresentation(Representation):
@@ -15,6 +21,14 @@ class MeanRepresentation(Representation):
 
     name = "mean"
     power = 1
+    state_records: ClassVar[dict[str, Record]] = {
+        "mean": Record(
+            FeatureMean,
+            _check_mean,
+            total=Array(("K", "m"), may_be_complex=True),
+            weight=Array(("K",), low=0),
+        )
+    }
 
     def total(
         self,

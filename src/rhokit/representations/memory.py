@@ -56,52 +56,65 @@ class MemoryEstimate:
         return f"{as_text(self.total)} ({listed})"
 
 
-def estimate_memory(
-    *,
-    n_features: int,
-    n_columns: int,
-    n_outcomes: int,
-    matrix: bool,
-    itemsize: int,
-    batch_rows: int,
-    batch_copies: int,
-    open_sums: int,
-) -> MemoryEstimate:
-    """Bytes for a model of these sizes.
+@dataclass(frozen=True)
+class Load:
+    """How much a model has to learn at once.
 
     Parameters
     ----------
-    n_features, n_columns, n_outcomes : int
-        d, m and K.
-    matrix : bool
-        Whether a state is (m, m) for every outcome, or (m,).
-    itemsize : int
-        Bytes of a number of the columns.
+    n_outcomes : int
+        K.
     batch_rows : int
+        Rows of the largest batch.
     batch_copies : int
         Of the rows of a batch, at once.
     open_sums : int
         Outcomes that a worker sums up at once; others are closed one by one.
     """
-    d, m, k = n_features, n_columns, n_outcomes
+
+    n_outcomes: int
+    batch_rows: int
+    batch_copies: int
+    open_sums: int
+
+
+def estimate_memory(
+    n_features: int, n_columns: int, itemsize: int, load: Load, *, matrix: bool
+) -> MemoryEstimate:
+    """Bytes for a model of these sizes.
+
+    Parameters
+    ----------
+    n_features, n_columns : int
+        d and m.
+    itemsize : int
+        Bytes of a number of the columns.
+    load : Load
+    matrix : bool
+        Whether a state is (m, m) for every outcome, or (m,).
+    """
+    d, m, k = n_features, n_columns, load.n_outcomes
     size = m * m if matrix else m
     wide = max(8, itemsize)
-    own = min(k, open_sums) * size * (itemsize if itemsize == wide else itemsize + wide)
+    own = (
+        min(k, load.open_sums)
+        * size
+        * (itemsize if itemsize == wide else itemsize + wide)
+    )
     columns = block_rows(m) * m * itemsize
     planned = _PLANNED_COLUMNS * m * itemsize + _PLANNED_MATRICES * m * m * wide
     return MemoryEstimate(
         planning=int(planned + _PLANNED_ROWS * d * 8 + _PLANNED_REST),
         sums=int(3 * k * size * wide),
         workers=int(blas_threads() * (own + 2 * columns) + _LEARNING_REST),
-        batch=int(batch_copies * batch_rows * (d + 1) * 8),
+        batch=int(load.batch_copies * load.batch_rows * (d + 1) * 8),
         map=int((m * m + m * d) * (itemsize + wide)),
     )
 
 
-def estimate_grid_memory(
-    feature_map: Any, n_outcomes: int, batch_rows: int, batch_copies: int
-) -> MemoryEstimate:
+def estimate_grid_memory(feature_map: Any, load: Load) -> MemoryEstimate:
     """Bytes for a model on a grid: see :func:`estimate_memory`."""
+    n_outcomes, batch_rows = load.n_outcomes, load.batch_rows
     d, modes = feature_map.n_columns_, feature_map.grid_.n_modes
     series = n_outcomes * modes * _COMPLEX
     # Fine grids of the FFTs, and what they are made of, for one outcome at a time; in
@@ -115,7 +128,7 @@ def estimate_grid_memory(
         planning=int(planned + transform + _PLANNED_REST),
         sums=int(3 * series),
         workers=int(blas_threads() * (series + transform + block) + _LEARNING_REST),
-        batch=int(batch_copies * batch_rows * (d + 1) * 8),
+        batch=int(load.batch_copies * batch_rows * (d + 1) * 8),
         map=int(4 * modes * 8),
     )
 

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,16 +10,34 @@ from numpy.typing import NDArray
 from rhokit.core import ToeplitzDensityMatrix, log_measured
 from rhokit.features import GridFeatures
 from rhokit.plans import Plan
+from rhokit.records import Array, CoefficientField, Reader, Record, Values, require
 from rhokit.representations.base import Measure, Outcomes, Representation, State
 from rhokit.representations.fourier_density import FourierDensity
-from rhokit.representations.memory import MemoryEstimate, estimate_grid_memory
+from rhokit.representations.memory import Load, MemoryEstimate, estimate_grid_memory
 from rhokit.validation import level_of_the_user
+
+
+def _check_series(values: Values, reader: Reader) -> None:
+    """No mean of waves is larger than one, but for rounding and a little more."""
+    total, weight = values["total"], values["weight"]
+    reader.agree("the modes of a series", list(total.shape[1:]), "total")
+    largest = np.abs(total).reshape(len(total), -1).max(axis=1)
+    fits = (largest <= 2 * weight)[weight > 0].all()
+    require(fits, "total has coefficients that are too large for its weight")
 
 
 class SeriesRepresentation(Representation):
     """Coefficients of one Fourier series per outcome, over the box of a grid."""
 
     name = "series"
+    state_records: ClassVar[dict[str, Record]] = {
+        "series": Record(
+            ToeplitzDensityMatrix,
+            _check_series,
+            total=CoefficientField("K"),
+            weight=Array(("K",), low=0),
+        )
+    }
 
     @property
     def grid(self) -> GridFeatures:
@@ -144,9 +162,12 @@ class SeriesRepresentation(Representation):
         """The outcomes' densities over scaled rows."""
         return [FourierDensity.over(self.grid, mean) for mean in state.normalized()]
 
-    def series(self, state: State, rank: Any) -> tuple[Any, FourierDensity]:
-        """What the state is."""
-        return self.grid, self.densities(state)[0]
+    def series(
+        self, state: State, rank: Any, probabilities: NDArray[np.float64]
+    ) -> tuple[Any, FourierDensity]:
+        """The mixture of what the state is, outcome by outcome."""
+        mean = np.tensordot(probabilities, state.normalized(), axes=1)
+        return self.grid, FourierDensity.over(self.grid, mean)
 
     @property
     def can_integrate(self) -> bool:
@@ -189,11 +210,9 @@ class SeriesRepresentation(Representation):
             )
         )
 
-    def memory(
-        self, n_outcomes: int, batch_rows: int, batch_copies: int, open_sums: int
-    ) -> MemoryEstimate:
+    def memory(self, load: Load) -> MemoryEstimate:
         """Bytes that learning takes at most."""
-        return estimate_grid_memory(self.grid, n_outcomes, batch_rows, batch_copies)
+        return estimate_grid_memory(self.grid, load)
 
 
 def series_state(

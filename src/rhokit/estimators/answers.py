@@ -1,0 +1,162 @@
+"""Answers that all estimators have, as functions that become their methods."""
+
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rhokit.batch import Batch
+from rhokit.models import DensitySeries, series_of
+from rhokit.models.gaps import refuse_gaps
+from rhokit.representations import REPRESENTATIONS, MemoryEstimate
+from rhokit.validation import check_float_dtype
+
+E = TypeVar("E", bound=Any)
+
+
+def score_samples(
+    estimator: Any, X: Any, y: Any = None, *, leave_one_out: bool = False
+) -> NDArray[np.float64]:
+    """Log-density of each row, whatever its target, in the user's units.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n, d)
+    y : array-like of shape (n,) or (n, t), optional
+        Targets of rows that the model was fitted to, for ``leave_one_out``.
+    leave_one_out : bool, default=False
+        For rows that the model was fitted to, with weight one: take each one's own
+        contribution out, in closed form. What is left cannot be told from zero
+        below about 1e-15 of that contribution (1e-6 in float32; on a grid, 1e-11
+        of all rows), so rows far from all others get too high a value, or ``-inf``.
+
+    Returns
+    -------
+    log_density : array of shape (n,), float64
+        ``-inf`` where the density is exactly zero. Of rows that lack values, that
+        of the columns they have (``missing="integrate"``).
+    """
+    model, rows = estimator.fitted_model(), estimator.check_query(X)
+    if not leave_one_out:
+        return np.asarray(model.log_density(rows))
+    refuse_gaps(rows)
+    owner = type(estimator).__name__
+    target = model.readout.check(y, len(rows), owner)
+    batch = Batch(rows, model.plan.columns, target)
+    known = model.knowing(batch, owner)
+    return np.asarray(known.log_density_without(batch))
+
+
+def marginal(estimator: E, columns: Any) -> E:
+    """The model of some of the columns, whatever the others are.
+
+    On a grid it is the model that those columns alone would have given, with the
+    same γ, and learns on. Over landmarks it integrates what the model holds, in
+    closed form, and only predicts. Random features cannot be integrated.
+
+    Parameters
+    ----------
+    columns : int, str, or list of these
+        Places or names of the columns to keep; they stay in their order.
+
+    Returns
+    -------
+    model : estimator of the same class
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rhokit import DMKDE
+    >>> X = np.random.default_rng(0).normal([0, 5], size=(2000, 2))
+    >>> DMKDE(random_state=0).fit(X).marginal(1).series().mean().round(1)
+    array([5.])
+    >>> X = np.random.default_rng(0).normal([0, 0, 0, 5], size=(500, 4))
+    >>> model = DMKDE(gamma=2.0, random_state=0).fit(X)  # landmarks: all rows
+    >>> alone = DMKDE(gamma=2.0).fit(X[:, [3]])
+    >>> np.abs(model.marginal(3).density([[5.0]]) - alone.density([[5.0]])) < 1e-9
+    array([ True])
+    """
+    model = estimator.fitted_model()
+    kept = sorted(model.plan.columns.find("columns", columns))
+    part: E = estimator.with_model(model.marginal(kept))
+    part.rank = part.model_.rank
+    if not (estimator.scale is None or isinstance(estimator.scale, str)):
+        part.scale = np.asarray(estimator.scale)[kept]
+    if not isinstance(estimator.feature_map, str):
+        part.feature_map = part.model_.plan.feature_map
+    return part
+
+
+def series(estimator: Any) -> DensitySeries:
+    """The density as a Fourier series, with all that follows in closed form.
+
+    Distribution function, quantiles, probabilities of boxes, conditionals, moments,
+    entropy, modes and gradients. For models of one to three columns of numbers, on a
+    grid or over landmarks; of others, take :meth:`marginal` first. Of a model with a
+    target it is the density of the rows, whatever their target.
+
+    Returns
+    -------
+    series : DensitySeries
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rhokit import DMKDE
+    >>> X = np.random.default_rng(0).normal(size=(400, 6))
+    >>> model = DMKDE(gamma="scott", random_state=0).fit(X)
+    >>> model.marginal(2).series().quantile([0.16, 0.5, 0.84]).round() + 0
+    array([-1.,  0.,  1.])
+    """
+    return series_of(estimator.fitted_model())
+
+
+def compact(estimator: E) -> E:
+    """A copy that only predicts, with a factor of the model's rank for its sums.
+
+    It is smaller, by as much as ``rank`` is below the dimension, and learns no
+    more: it cannot add, merge or forget rows. On a grid, and of a mean of features,
+    it is a copy.
+    """
+    other: E = estimator.with_model(estimator.fitted_model().compact())
+    return other
+
+
+def memory_estimate(
+    estimator: Any,
+    n_features: int | None = None,
+    n_outcomes: int | None = None,
+    batch_rows: int = 65_536,
+) -> MemoryEstimate:
+    """Bytes that learning from batches takes at most, whatever their number.
+
+    Parameters
+    ----------
+    n_features, n_outcomes : int, optional
+        Columns of the rows, and classes or levels (of all targets together). A
+        model that is prepared knows them.
+    batch_rows : int, default=65_536
+        Rows of the largest batch.
+
+    Returns
+    -------
+    estimate : MemoryEstimate
+        Its ``total``, and what it is made of. Predicting takes less.
+    """
+    known = estimator.prepared_model() if estimator.is_prepared else None
+    readout = estimator.make_readout() if known is None else known.readout
+    load = readout.load(n_outcomes, batch_rows)
+    if known is not None:
+        return known.representation.memory(load)
+    if n_features is None:
+        raise ValueError(
+            "n_features must be given for a model that is not prepared: the number "
+            "of columns of its rows"
+        )
+    dtype = check_float_dtype(type(estimator).__name__, estimator.dtype)
+    return REPRESENTATIONS[estimator.representation].foreseen_memory(
+        n_features,
+        estimator.n_components,
+        np.dtype(dtype or np.float64).itemsize,
+        load,
+    )

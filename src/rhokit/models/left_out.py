@@ -1,0 +1,59 @@
+"""What rows measure when each of them is left out of the state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rhokit.core import log_measured
+from rhokit.core.sums import inverse_weight
+from rhokit.models.row_sample import MeasuredSample, RowSample
+
+if TYPE_CHECKING:
+    from rhokit.models.model import Model
+
+Floats = NDArray[np.float64]
+
+
+def log_left_out(model: Model, sample: RowSample | MeasuredSample) -> Floats:
+    """Logarithms measured by sampled rows, each left out of the state, (n, K)."""
+    if isinstance(sample, MeasuredSample):
+        return sample.logs.copy()
+    assert model.state is not None
+    if not model.state.takes_rows:
+        return model.log_measured(sample.rows)  # a trained state did not see them
+    own_of = _own_measure(model, sample)
+    measure, weight = model.measure(), model.weight
+    tiny = 100 * np.finfo(model.plan.feature_map.dtype_).eps
+    noise = model.representation.noise * weight
+
+    def use(worker: int, which: Any, columns: Any, log_scale: Any) -> Floats:
+        total = measure(columns).astype(np.float64) * weight
+        own = own_of(which, columns, log_scale)
+        # What rounding leaves of a cancelled sum says nothing.
+        left = np.where(total - own > tiny * own + noise, total - own, 0)
+        return np.asarray(log_measured(left * inverse_weight(weight), log_scale))
+
+    return np.concatenate(model.for_blocks(sample.rows, use, stretch=2))
+
+
+def _own_measure(model: Model, sample: RowSample) -> Callable[..., Floats]:
+    """From the columns of sampled rows to what these measure of themselves, (b, K)."""
+    roots = model.readout.roots(sample.target)
+    feature_map = model.plan.measured_map
+    unit = feature_map is not model.plan.feature_map  # summed states had length one
+    keeps = None if model.rank is None else model.measure(projector=True)
+
+    def own_of(which: Any, columns: Any, log_scale: Any) -> Floats:
+        mass = roots[which] ** 2 * sample.weight[which][:, None]  # (b, K)
+        length = feature_map.lengths_of(columns).astype(np.float64)[:, None]
+        kept = length if keeps is None else keeps(columns).astype(np.float64)
+        own = mass * (kept**2 / length if unit else kept**2)
+        if log_scale is not None and not unit:
+            own *= np.exp(2 * log_scale)[:, None]  # it was summed unscaled
+        return np.asarray(own)
+
+    return own_of
