@@ -4,6 +4,7 @@ import functools
 
 import numpy as np
 import onnxruntime
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_wine
@@ -15,7 +16,7 @@ from rhokit.export import export_onnx
 # The promise is 1e-5; models in double precision do far better.
 DOUBLE = 1e-9
 SINGLE = 1e-4
-CHANCE = 1e-6
+PROBABILITY = 1e-6
 
 
 def session_of(model, folder, **options):
@@ -56,7 +57,7 @@ def assert_same_density(found, expected, tolerance=DOUBLE, floor=-np.inf):
     assert (found[~seen] < max(floor, np.finfo(float).min) + 0.1).all()
 
 
-def assert_same_chances(found, model, rows, tolerance=CHANCE):
+def assert_same_probabilities(found, model, rows, tolerance=PROBABILITY):
     """Equal probabilities, absolutely and relatively, and equal labels."""
     expected = model.predict_proba(rows)
     assert found["probabilities"].dtype == np.float64
@@ -78,9 +79,9 @@ def assert_same_values(found, model, rows, spread, tolerance=DOUBLE, **options):
         "std": std,
         "interval": model.predict_interval(rows, coverage),
     }
-    shares = options.get("quantiles")
-    if shares is not None:
-        expected["quantiles"] = model.predict_quantiles(rows, shares)
+    levels = options.get("quantiles")
+    if levels is not None:
+        expected["quantiles"] = model.predict_quantiles(rows, levels)
     assert found.keys() == expected.keys()
     for name, values in expected.items():
         assert found[name].shape == values.shape, name
@@ -95,6 +96,43 @@ def wine():
     """178 rows of 13 columns and three classes."""
     X, y = load_wine(return_X_y=True)
     return single(X), y
+
+
+def frame_columns():
+    """Columns of every kind, and what depends on them."""
+    rng, n = np.random.default_rng(0), 300
+    table = {
+        "width": single(rng.normal(size=n)),
+        "colour": rng.choice(["red", "blue", "green"], n),
+        "size": rng.choice(["S", "M", "L"], n),
+        "doors": rng.integers(2, 6, n),
+        "tax": rng.choice([0.1, 0.25, 1.5], n),
+        "new": rng.random(n) < 0.3,
+        "mean": single(rng.normal(size=n) + 1e4),
+    }
+    value = table["width"] + (table["colour"] == "red") * 2 + table["doors"]
+    return table, value
+
+
+def frame():
+    """The columns as a frame, some of them categories."""
+    table, _ = frame_columns()
+    sizes = pd.Categorical(table["size"], categories=["S", "M", "L"], ordered=True)
+    categories = {name: pd.Categorical(table[name]) for name in ("colour", "doors")}
+    return pd.DataFrame(
+        table | categories | {"size": sizes, "tax": pd.Categorical(table["tax"])}
+    )
+
+
+def feeds():
+    """The columns as inputs of a file."""
+    table, _ = frame_columns()
+    types = {"U": object, "i": np.int64, "f": np.float32, "b": bool}
+    parts = {
+        name: values[:, None].astype(types[values.dtype.kind])
+        for name, values in table.items()
+    }
+    return {name + "_" * (name == "mean"): part for name, part in parts.items()}
 
 
 def real(name):

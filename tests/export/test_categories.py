@@ -10,7 +10,6 @@ import pytest
 from rhokit import (
     DMKDE,
     DMKDClassifier,
-    DMKDClassifierSGD,
     MeanEmbeddingKDE,
     OneHotFeatures,
     QMClassifier,
@@ -20,14 +19,15 @@ from rhokit import (
 from rhokit.export import export_onnx
 from tests.export.support import (
     answers,
-    assert_same_chances,
     assert_same_density,
+    assert_same_probabilities,
     assert_same_values,
+    feeds,
+    frame,
+    frame_columns,
     session_of,
-    single,
 )
 
-N = 300
 SMALL = {"n_components": 48, "random_state": 0}
 
 
@@ -95,7 +95,7 @@ class TestWholeRows:
         ):
             model.fit(X[:150], y[:150])
             found = answers(session_of(model, tmp_path), {"X": X.astype(object)})
-            assert_same_chances(found, model, X)
+            assert_same_probabilities(found, model, X)
 
     @pytest.mark.parametrize(
         ("values", "problem"),
@@ -112,41 +112,6 @@ class TestWholeRows:
         with pytest.raises(ValueError, match=f"column 'x0'.*{problem}"):
             export_onnx(model, tmp_path / "model.onnx")
         assert not list(tmp_path.iterdir())
-
-
-def columns():
-    """Columns of every kind, and what depends on them."""
-    rng = np.random.default_rng(0)
-    table = {
-        "width": single(rng.normal(size=N)),
-        "colour": rng.choice(["red", "blue", "green"], N),
-        "size": rng.choice(["S", "M", "L"], N),
-        "doors": rng.integers(2, 6, N),
-        "tax": rng.choice([0.1, 0.25, 1.5], N),
-        "new": rng.random(N) < 0.3,
-        "mean": single(rng.normal(size=N) + 1e4),
-    }
-    value = table["width"] + (table["colour"] == "red") * 2 + table["doors"]
-    return table, value
-
-
-def frame():
-    table, _ = columns()
-    sizes = pd.Categorical(table["size"], categories=["S", "M", "L"], ordered=True)
-    categories = {name: pd.Categorical(table[name]) for name in ("colour", "doors")}
-    return pd.DataFrame(
-        table | categories | {"size": sizes, "tax": pd.Categorical(table["tax"])}
-    )
-
-
-def feeds():
-    table, _ = columns()
-    types = {"U": object, "i": np.int64, "f": np.float32, "b": bool}
-    parts = {
-        name: values[:, None].astype(types[values.dtype.kind])
-        for name, values in table.items()
-    }
-    return {name + "_" * (name == "mean"): part for name, part in parts.items()}
 
 
 class TestFrames:
@@ -174,26 +139,19 @@ class TestFrames:
         assert json.loads(known["inputs"]) == list(input_types(session))
 
     def test_classes(self, tmp_path):
-        X, (table, _) = frame(), columns()
+        X, (table, _) = frame(), frame_columns()
         model = DMKDClassifier(**SMALL, reject=0.05).fit(X[::2], table["colour"][::2])
         found = answers(session_of(model, tmp_path), feeds())
-        assert_same_chances(found, model, X)
+        assert_same_probabilities(found, model, X)
         assert_same_density(found["log_density"], model.score_samples(X))
 
     @pytest.mark.parametrize("rank", [None, 4])
     def test_values(self, rank, tmp_path):
-        X, (_, y) = frame(), columns()
+        X, (_, y) = frame(), frame_columns()
         model = QMRegressor(**SMALL, rank=rank).fit(X[::2], y[::2])
         session = session_of(model, tmp_path, quantiles=[0.2, 0.7])
         found = answers(session, feeds())
         assert_same_values(found, model, X, y.std(), quantiles=[0.2, 0.7])
-
-    def test_trained_classes(self, tmp_path):
-        X, (table, _) = frame(), columns()
-        options = SMALL | {"gamma": 0.3, "scale": "std", "rank": 3, "max_epochs": 1}
-        model = DMKDClassifierSGD(**options).fit(X, table["colour"])
-        found = answers(session_of(model, tmp_path), feeds())
-        assert_same_chances(found, model, X)
 
     def test_some_of_the_columns(self, tmp_path):
         X = frame()
@@ -204,7 +162,7 @@ class TestFrames:
         assert_same_density(found, model.score_samples(X[kept]))
 
     def test_of_polars(self, tmp_path):
-        table, _ = columns()
+        table, _ = frame_columns()
         plain = pl.DataFrame({name: table[name] for name in ("width", "colour")})
         X = plain.with_columns(pl.col("colour").cast(pl.Categorical))
         model = DMKDE(**SMALL).fit(X)

@@ -5,17 +5,15 @@ import pytest
 
 from rhokit import (
     DMKDClassifier,
-    DMKDClassifierSGD,
     OneHotFeatures,
     QMClassifier,
-    QMClassifierSGD,
     QMOrdinalClassifier,
     SoftmaxFeatures,
 )
 from tests.export.support import (
     SINGLE,
-    assert_same_chances,
     assert_same_density,
+    assert_same_probabilities,
     real,
     run,
     single,
@@ -44,7 +42,7 @@ class TestRealRows:
         X, y = load()
         model = DMKDClassifier(**SMALL, rank=rank).fit(X[:800], y[:800])
         found = run(model, X[800:1800], tmp_path)
-        assert_same_chances(found, model, X[800:1800])
+        assert_same_probabilities(found, model, X[800:1800])
         assert_same_density(found["log_density"], model.score_samples(X[800:1800]))
 
     @pytest.mark.parametrize("load", [letters, usps])
@@ -52,7 +50,7 @@ class TestRealRows:
     def test_a_joint_state(self, load, joint_rank, tmp_path):
         X, y = load()
         model = QMClassifier(**SMALL, joint_rank=joint_rank).fit(X[:800], y[:800])
-        assert_same_chances(run(model, X[800:1800], tmp_path), model, X[800:1800])
+        assert_same_probabilities(run(model, X[800:1800], tmp_path), model, X[800:1800])
 
     @pytest.mark.parametrize("name", ["stocks", "abalone", "wisconsin"])
     @pytest.mark.parametrize("rank", [None, 5])
@@ -61,14 +59,14 @@ class TestRealRows:
         X, y = single(data["X"]), data["y_ordinal"]
         train, test = data["train_index"][0][:600], data["test_index"][0]
         model = QMOrdinalClassifier(**SMALL, rank=rank).fit(X[train], y[train])
-        assert_same_chances(run(model, X[test], tmp_path), model, X[test])
+        assert_same_probabilities(run(model, X[test], tmp_path), model, X[test])
 
     def test_in_single_precision(self, tmp_path):
         X, y = letters()
         X = X.astype(np.float32)
         model = DMKDClassifier(**SMALL).fit(X[:800], y[:800])
         found = run(model, X[800:1800], tmp_path)
-        assert_same_chances(found, model, X[800:1800], tolerance=SINGLE)
+        assert_same_probabilities(found, model, X[800:1800], tolerance=SINGLE)
 
 
 class TestFarRows:
@@ -78,7 +76,7 @@ class TestFarRows:
         model = DMKDClassifier(**GIVEN).fit(X, y)
         far = single(np.concatenate([X[:20] * s for s in (-2, 10, 100, -1e3)]))
         found = run(model, far, tmp_path)
-        assert_same_chances(found, model, far)
+        assert_same_probabilities(found, model, far)
         assert_same_density(found["log_density"], model.score_samples(far))
 
     @pytest.mark.parametrize("kind", [DMKDClassifier, QMClassifier])
@@ -95,9 +93,9 @@ class TestFarRows:
         for extra in ({}, {"output_map": "softmax"}):
             model = QMClassifier(**GIVEN, **options, **extra).fit(X, y)
             far = single(X[:3] * 1e9)
-            assert_same_chances(run(model, far, tmp_path), model, far)
+            assert_same_probabilities(run(model, far, tmp_path), model, far)
         model = QMOrdinalClassifier(**GIVEN, **options, beta=2.0).fit(X, y)
-        assert_same_chances(run(model, far, tmp_path), model, far)
+        assert_same_probabilities(run(model, far, tmp_path), model, far)
 
 
 class TestLabels:
@@ -121,13 +119,13 @@ class TestLabels:
         model = kind(**GIVEN).fit(X, names[y])
         found = run(model, X, tmp_path)
         assert found["label"].dtype == dtype
-        assert_same_chances(found, model, X)
+        assert_same_probabilities(found, model, X)
 
     def test_that_have_no_rows(self, tmp_path):
         X, y = wine()
         model = DMKDClassifier(**GIVEN).partial_fit(X, y, classes=[0, 1, 2, 3])
         found = run(model, X, tmp_path)
-        assert_same_chances(found, model, X)
+        assert_same_probabilities(found, model, X)
         np.testing.assert_array_equal(found["probabilities"][:, 3], 0)
 
     @pytest.mark.parametrize("priors", ["uniform", [0.2, 0.5, 0.3], [0, 1, 1]])
@@ -135,7 +133,7 @@ class TestLabels:
         X, y = wine()
         model = DMKDClassifier(**GIVEN, priors=priors).fit(X, y)
         found = run(model, X, tmp_path)
-        assert_same_chances(found, model, X)
+        assert_same_probabilities(found, model, X)
         assert_same_density(found["log_density"], model.score_samples(X))
 
 
@@ -194,7 +192,7 @@ class TestOutputs:
         X, y = wine()
         model = QMClassifier(**GIVEN, output_map=output_map, joint_rank=joint_rank)
         model.fit(X, y)
-        assert_same_chances(run(model, X, tmp_path), model, X)
+        assert_same_probabilities(run(model, X, tmp_path), model, X)
 
     @pytest.mark.parametrize("joint_rank", [None, 11])
     def test_gaps_do_not_stop_a_batch(self, joint_rank, tmp_path):
@@ -207,32 +205,3 @@ class TestOutputs:
         rest = [0, 2, 3]
         np.testing.assert_array_equal(found["label"][rest], model.predict(X[rest]))
         assert np.isnan(found["probabilities"][1]).all()
-
-
-class TestTrained:
-    @pytest.mark.parametrize(
-        "model",
-        [
-            DMKDClassifierSGD(**GIVEN, rank=3, max_epochs=2),
-            DMKDClassifierSGD(**GIVEN, rank=3, max_epochs=2, train_features=True),
-            DMKDClassifierSGD(**GIVEN, rank=3, max_epochs=1, feature_map="fourier"),
-            QMClassifierSGD(**GIVEN, rank=3, max_epochs=2),
-            QMClassifierSGD(**GIVEN, rank=3, max_epochs=2, output_map="softmax"),
-        ],
-        ids=["classes", "features", "fourier", "joint", "softmax"],
-    )
-    def test_classes(self, model, tmp_path):
-        X, y = wine()
-        model.fit(X, np.array(["a", "b", "c"])[y])
-        found = run(model, X, tmp_path)
-        # Trained states are scaled to trace one: they have no density to give.
-        assert list(found) == ["label", "probabilities"]
-        assert_same_chances(found, model, X)
-
-    def test_from_an_estimator_that_rejects(self, tmp_path):
-        X, y = wine()
-        one_pass = DMKDClassifier(**GIVEN, reject=0.2, reject_label=-1).fit(X, y)
-        model = DMKDClassifierSGD.from_estimator(one_pass)
-        found = run(model, X, tmp_path)
-        assert_same_chances(found, model, X)
-        assert (found["label"] == -1).any()

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from rhokit import DMKDE, DMKDESGD, GridFeatures, MeanEmbeddingKDE
-from rhokit.export import series
+from rhokit import DMKDE, GridFeatures, MeanEmbeddingKDE
+from rhokit.export import series_nodes
 from tests.export.support import (
     SINGLE,
     assert_same_density,
@@ -146,34 +146,9 @@ class TestSeries:
         X = wine()[0][:, :1]
         model = DMKDE(**GIVEN, feature_map="grid").fit(X)
         short = run(model, X, tmp_path)["log_density"]
-        monkeypatch.setattr(series, "_table", lambda *_: None)
+        monkeypatch.setattr(series_nodes, "_table", lambda *_: None)
         long = run(model, X, tmp_path)["log_density"]
         assert_same_density(long, short, tolerance=1e-7)
-
-
-class TestTrained:
-    @pytest.mark.parametrize("feature_map", ["landmarks", "fourier"])
-    @pytest.mark.parametrize("early_stopping", [False, True])
-    def test_densities(self, feature_map, early_stopping, tmp_path):
-        X = wine()[0]
-        model = DMKDESGD(
-            **GIVEN,
-            rank=4,
-            max_epochs=2,
-            feature_map=feature_map,
-            early_stopping=early_stopping,
-        ).fit(X)
-        compare(model, X, tmp_path)
-
-    def test_features_that_were_trained(self, tmp_path):
-        X = wine()[0]
-        model = DMKDESGD(**GIVEN, rank=4, max_epochs=2, train_features=True).fit(X)
-        compare(model, X, tmp_path)
-
-    def test_from_an_estimator(self, tmp_path):
-        X = wine()[0]
-        model = DMKDESGD.from_estimator(DMKDE(**GIVEN, rank=3).fit(X))
-        compare(model, X, tmp_path)
 
 
 class TestBatches:

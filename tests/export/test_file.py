@@ -16,7 +16,6 @@ from sklearn.linear_model import LogisticRegression
 import rhokit
 from rhokit import (
     DMKDE,
-    DMKDESGD,
     DMKDClassifier,
     LandmarkFeatures,
     QMOrdinalClassifier,
@@ -62,12 +61,6 @@ class TestMetadata:
     def test_columns_without_names(self, density, path):
         export_onnx(density, path)
         assert json.loads(metadata(path)["columns"]) is None
-
-    def test_names_of_a_trained_model(self, path):
-        X = pd.DataFrame(wine()[0][:, :2], columns=["a", "b"])
-        export_onnx(DMKDESGD(**GIVEN, rank=2, max_epochs=1).fit(X), path)
-        assert json.loads(metadata(path)["columns"]) == ["a", "b"]
-        assert metadata(path)["class"] == "DMKDESGD"
 
     def test_shapes_with_any_number_of_rows(self, tmp_path):
         X, y = wine()
@@ -163,13 +156,9 @@ class TestWriting:
         assert not path.exists()
 
 
-class OwnMap(LandmarkFeatures):
-    """A subclass is exported as what it is a kind of."""
-
-
 class TestRefusals:
     @pytest.mark.parametrize(
-        "model", [DMKDE(), QMRegressor(), DMKDESGD(), DMKDE().prepare(wine()[0][:, :1])]
+        "model", [DMKDE(), QMRegressor(), DMKDE().prepare(wine()[0][:, :1])]
     )
     def test_models_without_rows(self, model, path):
         with pytest.raises(NotFittedError):
@@ -228,32 +217,12 @@ class TestRefusals:
             export_onnx(model, path, **options)
         assert not path.exists()
 
-    def test_maps_that_nobody_knows(self, density, path):
-        class Unknown(rhokit.features.FeatureMap):
-            def columns(self, rows, **_):
-                return rows, None
-
-            def _draw(self, rows, weights):
-                self.n_columns_ = self.n_components_ = rows.shape[1]
-
-            def _drawn(self):
-                return []
-
-        model = DMKDE(feature_map=Unknown()).fit(wine()[0])
-        with pytest.raises(ValueError, match=r"not Unknown\(\)"):
-            export_onnx(model, path)
-
     @pytest.mark.parametrize("label", [None, 0.5, float("nan"), ("a",)])
     def test_a_reject_label_that_is_no_label(self, label, path):
         X, y = wine()
         model = DMKDClassifier(**GIVEN, min_log_density=0.0, reject_label=label)
         with pytest.raises(ValueError, match="reject_label, must be text or whole"):
             export_onnx(model.fit(X, y), path)
-
-    def test_a_subclass_of_a_map_is_no_stranger(self, tmp_path):
-        feature_map = OwnMap(n_components=16, random_state=0)
-        model = DMKDE(**GIVEN | {"feature_map": feature_map}).fit(wine()[0])
-        session_of(model, tmp_path)
 
     def test_a_subclass_of_an_estimator_is_no_stranger(self, tmp_path):
         class Own(QMOrdinalClassifier):

@@ -37,8 +37,8 @@ def test_classes(tmp_path):
     X, y = single(data["X"]), data["y"]
     model = DMKDClassifier(**SMALL).fit(X[:3000], y[:3000])
     found = run(model, X[3000:5000], tmp_path)
-    chances = model.predict_proba(X[3000:5000])
-    assert_allclose(found["probabilities"], chances, rtol=PROMISE, atol=1e-7)
+    probabilities = model.predict_proba(X[3000:5000])
+    assert_allclose(found["probabilities"], probabilities, rtol=PROMISE, atol=1e-7)
     assert_array_equal(found["label"], model.predict(X[3000:5000]))
 
 

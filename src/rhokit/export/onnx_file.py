@@ -2,28 +2,17 @@
 
 import json
 import os
-import sys
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
 from rhokit import __version__
-from rhokit.estimators import (
-    DMKDClassifier,
-    QMClassifier,
-    QMRegressor,
-)
-from rhokit.estimators.base import StateEstimator
-from rhokit.estimators.density import DensityEstimator
-from rhokit.export.classes import add_density_classes, add_joint_classes
+from rhokit.export.exporters import Wanted, add_outputs
 from rhokit.export.graph import SINGLE, Graph
-from rhokit.export.inputs import column_names, scaled_rows
-from rhokit.export.measurement import log_measured
-from rhokit.export.values import add_values
+from rhokit.export.input_nodes import scaled_rows
 from rhokit.io.atomic import write_atomically
+from rhokit.models import Model
 from rhokit.validation import check_float_dtype
-
-_ANSWERED = (DensityEstimator, DMKDClassifier, QMClassifier, QMRegressor)
 
 
 def export_onnx(
@@ -80,55 +69,44 @@ def export_onnx(
     >>> bool(np.abs(log_density - model.score_samples(X)).max() < 1e-5)
     True
     """
-    answering = _answering(model)
-    if quantiles is not None and not isinstance(answering, QMRegressor):
+    fitted = _fitted_model(model)
+    if quantiles is not None and fitted.readout.kind != "values":
         raise ValueError(
             f"quantiles must be None for a {type(model).__name__}, which predicts no "
             f"values. Got {quantiles!r} instead."
         )
     dtype = check_float_dtype("export_onnx", output_dtype, name="output_dtype")
     graph = Graph(type(model).__name__, dtype or SINGLE)
-    rows = scaled_rows(graph, answering, column_names(model))
-    if isinstance(answering, QMRegressor):
-        add_values(answering, rows, coverage, quantiles)
-    elif isinstance(answering, DMKDClassifier):
-        has_density = hasattr(model, "score_samples")
-        add_density_classes(answering, rows, density=has_density)
-    elif isinstance(answering, QMClassifier):
-        add_joint_classes(answering, rows)
-    else:
-        logs = log_measured(answering, rows).reshape(0)
-        graph.output("log_density", logs + answering._log_norm())
-    data = graph.to_bytes(_metadata(model, graph.input_names), __version__)
+    add_outputs(fitted, scaled_rows(graph, fitted.plan), Wanted(coverage, quantiles))
+    metadata = _metadata(model, fitted, graph.input_names)
+    data = graph.to_bytes(metadata, __version__)
     try:
         write_atomically(path, data)
     except OSError as error:
         raise OSError(f"{str(path)!r} could not be written: {error}") from error
 
 
-def _answering(model: Any) -> StateEstimator:
-    """The one-pass model that answers for a model, which must hold rows."""
-    # Loaded if the model is one of its; asking must not load torch.
-    trained = sys.modules.get("rhokit.nn.gradient")
-    if trained is not None and isinstance(model, trained.GradientEstimator):
-        check_is_fitted(model)
-        model = model.estimator_
-    if not isinstance(model, _ANSWERED):
+def _fitted_model(estimator: Any) -> Model:
+    """One snapshot of what an estimator knows, which must hold rows."""
+    if hasattr(estimator, "to_estimator") and not isinstance(estimator, type):
+        check_is_fitted(estimator)
+        estimator = estimator.estimator_  # what training ended with
+    if isinstance(estimator, type) or not hasattr(estimator, "fitted_model"):
         raise TypeError(
             "export_onnx takes a fitted estimator of rhokit, got "
-            f"{model if isinstance(model, type) else type(model).__name__}"
+            f"{estimator if isinstance(estimator, type) else type(estimator).__name__}"
         )
-    model._require_rows()
+    model: Model = estimator.fitted_model()
     return model
 
 
-def _metadata(model: Any, inputs: list[str]) -> dict[str, str]:
+def _metadata(estimator: Any, model: Model, inputs: list[str]) -> dict[str, str]:
     """What a reader of the file may want to know."""
-    names = getattr(model, "feature_names_in_", None)
+    names = model.plan.columns.names
     columns = None if names is None else [str(name) for name in names]
     return {
         "rhokit": __version__,
-        "class": type(model).__name__,
+        "class": type(estimator).__name__,
         "columns": json.dumps(columns),
         "inputs": json.dumps(inputs),
     }

@@ -5,36 +5,37 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rhokit.estimators.base import StateEstimator
+from rhokit.batch import Columns
 from rhokit.export.graph import DOUBLE, INTEGER, SINGLE, TEXT, Graph, Value
-from rhokit.features import OneHotFeatures
+from rhokit.frames import Schema
+from rhokit.plans import Plan, Scaling
 from rhokit.validation import is_missing
 
 _TRUTH = np.dtype(bool)
 
 
-def scaled_rows(graph: Graph, model: StateEstimator, names: Sequence[str]) -> Value:
-    """Inputs of the graph as rows in the units of the model's map."""
-    feature_map = model.feature_map_
-    if isinstance(feature_map, OneHotFeatures):
-        return _unit_vectors(graph, feature_map.categories_, names)
-    if model.schema_ is None:
-        rows = graph.input("X", SINGLE, model.n_features_in_).cast(DOUBLE)
+def scaled_rows(graph: Graph, plan: Plan) -> Value:
+    """Inputs of the graph as rows in the units of the plan's map."""
+    columns, feature_map = plan.columns, plan.feature_map
+    if not feature_map.numeric_rows:
+        return _unit_vectors(graph, feature_map.atoms() or [], _names(columns))
+    if columns.schema is None:
+        rows = graph.input("X", SINGLE, columns.n_features).cast(DOUBLE)
     else:
-        rows = _wide_rows(graph, model.schema_)
-    return _scaled(model.scaling_, rows, feature_map.dtype_)
+        rows = _wide_rows(graph, columns.schema)
+    return _scaled(plan.scaling, rows, feature_map.dtype_)
 
 
-def column_names(model: Any) -> list[str]:
+def _names(columns: Columns) -> list[str]:
     """Names of the columns; ``x0``, ``x1`` and so on where they have none."""
-    names = getattr(model, "feature_names_in_", None)
-    if names is None:
-        return [f"x{index}" for index in range(model.n_features_in_)]
-    return [str(name) for name in names]
+    if columns.names is None:
+        return [f"x{index}" for index in range(columns.n_features)]
+    return [str(name) for name in columns.names]
 
 
-def _scaled(scaling: Any, rows: Value, dtype: np.dtype[Any]) -> Value:
+def _scaled(scaling: Scaling, rows: Value, dtype: np.dtype[Any]) -> Value:
     """``(x - centre) @ matrix``, with the very numbers that the model computes with."""
     if scaling.is_identity:
         return rows
@@ -49,7 +50,7 @@ def _scaled(scaling: Any, rows: Value, dtype: np.dtype[Any]) -> Value:
 # ---- columns of categories ---------------------------------------------------------
 
 
-def _wide_rows(graph: Graph, schema: Any) -> Value:
+def _wide_rows(graph: Graph, schema: Schema) -> Value:
     """Numbers, and states of categories, side by side: one input per column."""
     parts = []
     for index, name in enumerate(schema.names):
@@ -122,7 +123,7 @@ def _matches(column: Value, values: Sequence[Any], name: str) -> Value:
     return (column.equals(own) & ~gaps[None]) | (empty & gaps[None])
 
 
-def _texts(values: Sequence[Any], gaps: np.ndarray, name: str) -> np.ndarray:
+def _texts(values: Sequence[Any], gaps: NDArray[Any], name: str) -> NDArray[Any]:
     """Texts to compare with; an empty one stands for a gap, which ONNX lacks."""
     texts = np.empty(len(values), object)
     texts[:] = ["" if gap else value for value, gap in zip(values, gaps, strict=True)]
@@ -134,7 +135,7 @@ def _texts(values: Sequence[Any], gaps: np.ndarray, name: str) -> np.ndarray:
     return texts
 
 
-def _exact(numbers: np.ndarray, dtype: np.dtype[Any], name: str) -> np.ndarray:
+def _exact(numbers: NDArray[Any], dtype: np.dtype[Any], name: str) -> NDArray[Any]:
     """Numbers in the type of an input, refused where different ones become equal."""
     narrow = numbers.astype(dtype)
     if len(np.unique(narrow)) < len(np.unique(numbers)):

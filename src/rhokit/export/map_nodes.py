@@ -1,19 +1,15 @@
-"""Feature maps as nodes: scaled rows in, columns out.
-
-Everything up to the columns is computed in double precision, whatever the model works
-in: it costs little, and offsets, distances and phases lose no digits. Complex columns
-are their real parts, then their imaginary ones.
-"""
+"""Feature maps as nodes: scaled rows in, columns out, as the maps compute them."""
 
 import math
-from functools import singledispatch
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from rhokit.core import GaussianKernel
+from rhokit.export.exporters import MAP_EXPORTERS, MapColumns
 from rhokit.export.graph import DOUBLE, Value
 from rhokit.features import (
-    FeatureMap,
     FourierFeatures,
     LandmarkFeatures,
     OneHotFeatures,
@@ -31,28 +27,13 @@ _MOST_TURNS = 2.0**50
 _EXPONENT_ERROR = 1e-8
 
 
-class Columns(NamedTuple):
-    """Columns (n, m) and the logarithm (n, 1) of what was taken out of them."""
-
-    values: Value
-    log_scale: Value | None = None
-
-
-@singledispatch
-def columns_of(feature_map: FeatureMap, rows: Value) -> Columns:
-    """Columns of scaled rows (n, d), as the map itself computes them."""
-    raise ValueError(
-        f"export_onnx knows the maps of rhokit.features, not {feature_map!r}: a map of "
-        "your own cannot be turned into ONNX nodes"
-    )
-
-
 # ---- landmarks ---------------------------------------------------------------------
 
 
-@columns_of.register
-def _landmark_columns(feature_map: LandmarkFeatures, rows: Value) -> Columns:
-    graph, rate = rows.graph, feature_map.gamma / 2
+@MAP_EXPORTERS.register(LandmarkFeatures.name)
+def _landmark_columns(feature_map: LandmarkFeatures, rows: Value) -> MapColumns:
+    graph = rows.graph
+    rate = GaussianKernel(feature_map.gamma).of_overlaps().gamma
     landmarks = feature_map.landmarks_.astype(np.float64)
     centre = landmarks.mean(axis=0)
     centred, landmarks = rows - centre, landmarks - centre
@@ -64,12 +45,12 @@ def _landmark_columns(feature_map: LandmarkFeatures, rows: Value) -> Columns:
     largest = exponents.max(1, keep=True)
     columns = graph.exp(exponents - largest)
     if feature_map.normalize:
-        return Columns(_unit_length(columns, feature_map.whitening_))
-    return Columns(columns, largest if shift is None else largest + shift)
+        return MapColumns(_unit_length(columns, feature_map.whitening_))
+    return MapColumns(columns, largest if shift is None else largest + shift)
 
 
 def _exponents_by_product(
-    rows: Value, landmarks: np.ndarray, rate: float
+    rows: Value, landmarks: NDArray[Any], rate: float
 ) -> tuple[Value, Value]:
     """``rate(2x·l - ‖l‖²)`` (n, m), and ``-rate‖x‖²`` (n, 1), which they lack."""
     graph = rows.graph
@@ -78,7 +59,9 @@ def _exponents_by_product(
     return rows @ weights - lengths, rows.sum_of_squares(1, keep=True) * -rate
 
 
-def _exponents_by_differences(rows: Value, landmarks: np.ndarray, rate: float) -> Value:
+def _exponents_by_differences(
+    rows: Value, landmarks: NDArray[Any], rate: float
+) -> Value:
     """``-rate‖x - l‖²`` (n, m), where a product would lose digits."""
     total = None
     for index, places in enumerate(landmarks.T):
@@ -89,7 +72,7 @@ def _exponents_by_differences(rows: Value, landmarks: np.ndarray, rate: float) -
     return total * -rate
 
 
-def _unit_length(columns: Value, whitening: np.ndarray | None) -> Value:
+def _unit_length(columns: Value, whitening: NDArray[Any] | None) -> Value:
     """Columns (n, m) scaled so that their states have length one."""
     graph, states = columns.graph, columns
     if whitening is not None:
@@ -101,25 +84,25 @@ def _unit_length(columns: Value, whitening: np.ndarray | None) -> Value:
 # ---- waves -------------------------------------------------------------------------
 
 
-@columns_of.register
-def _fourier_columns(feature_map: FourierFeatures, rows: Value) -> Columns:
+@MAP_EXPORTERS.register(FourierFeatures.name)
+def _fourier_columns(feature_map: FourierFeatures, rows: Value) -> MapColumns:
     turns = _turns(feature_map, rows)
     if feature_map.form == "complex":
         # A sine is a cosine a quarter of a turn later.
         phases, repeats = np.repeat([0.0, -0.25], len(feature_map.amplitudes_)), 2
         amplitudes = np.tile(feature_map.amplitudes_, 2)
-        return Columns(_cosines(turns, phases, amplitudes, repeats))
+        return MapColumns(_cosines(turns, phases, amplitudes, repeats))
     assert feature_map.phases_ is not None
     repeats = len(feature_map.phases_) // feature_map.frequencies_.shape[1]
     phases = feature_map.phases_ / _TURN
     columns = _cosines(turns, phases, feature_map.amplitudes_, repeats)
     if feature_map.normalize and feature_map.form == "phase":
         columns = _unit_length(columns, None)
-    return Columns(columns)
+    return MapColumns(columns)
 
 
-@columns_of.register
-def _quadrature_columns(feature_map: QuadratureFeatures, rows: Value) -> Columns:
+@MAP_EXPORTERS.register(QuadratureFeatures.name)
+def _quadrature_columns(feature_map: QuadratureFeatures, rows: Value) -> MapColumns:
     graph = rows.graph
     there = inside_box(feature_map, rows)
     # Rows far from zero keep their digits when the middle of the box is taken out of
@@ -131,7 +114,7 @@ def _quadrature_columns(feature_map: QuadratureFeatures, rows: Value) -> Columns
     phases = phases - np.rint(phases)
     waves = _turns(feature_map, centred)
     columns = _cosines(waves, phases, feature_map.amplitudes_, 1)
-    return Columns(columns * there.cast(DOUBLE) + not_a_number(rows))
+    return MapColumns(columns * there.cast(DOUBLE) + not_a_number(rows))
 
 
 def _turns(feature_map: CosineFeatures, rows: Value) -> Value:
@@ -144,7 +127,7 @@ def _turns(feature_map: CosineFeatures, rows: Value) -> Value:
 
 
 def _cosines(
-    turns: Value, phases: np.ndarray, amplitudes: np.ndarray, repeats: int
+    turns: Value, phases: NDArray[Any], amplitudes: NDArray[Any], repeats: int
 ) -> Value:
     """``a cos(2π(t + b))``, the turns repeated side by side, shape (n, D)."""
     graph = turns.graph
@@ -169,13 +152,13 @@ def not_a_number(rows: Value) -> Value:
 # ---- categories, and numbers as distributions --------------------------------------
 
 
-@columns_of.register
-def _onehot_columns(feature_map: OneHotFeatures, rows: Value) -> Columns:
-    return Columns(rows)  # the inputs were compared with the categories already
+@MAP_EXPORTERS.register(OneHotFeatures.name)
+def _onehot_columns(feature_map: OneHotFeatures, rows: Value) -> MapColumns:
+    return MapColumns(rows)  # the inputs were compared with the categories already
 
 
-@columns_of.register
-def _softmax_columns(feature_map: SoftmaxFeatures, rows: Value) -> Columns:
+@MAP_EXPORTERS.register(SoftmaxFeatures.name)
+def _softmax_columns(feature_map: SoftmaxFeatures, rows: Value) -> MapColumns:
     graph, low = rows.graph, feature_map.low_
     width = np.where(feature_map.high_ > low, feature_map.high_ - low, 1.0)
     unit = graph.clip((rows - low) / width, 0.0, 1.0)
@@ -186,6 +169,6 @@ def _softmax_columns(feature_map: SoftmaxFeatures, rows: Value) -> Columns:
         distance = unit.column(index) - steps
         exponents = distance * distance * -feature_map.beta_
         weights = graph.exp(exponents - exponents.max(1, keep=True))
-        shares = weights / (weights.sum(1, keep=True) * float(len(low)))
-        blocks.append(graph.node("Sqrt", shares))
-    return Columns(graph.concat(blocks, axis=1))
+        squares = weights / (weights.sum(1, keep=True) * float(len(low)))
+        blocks.append(graph.node("Sqrt", squares))
+    return MapColumns(graph.concat(blocks, axis=1))

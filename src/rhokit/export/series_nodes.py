@@ -1,45 +1,57 @@
 """Densities that are Fourier series: what rows over a box measure."""
 
 import math
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rhokit.core.toeplitz import ToeplitzDensityMatrix
+from rhokit.export.exporters import REPRESENTATION_EXPORTERS
 from rhokit.export.graph import INTEGER, Value
-from rhokit.export.maps import inside_box, not_a_number
+from rhokit.export.map_nodes import inside_box, not_a_number
 from rhokit.fast.series import transform_for
-from rhokit.features import GridFeatures
+from rhokit.models import Model
+from rhokit.representations import SeriesRepresentation
 
 Wave = tuple[Value, Value]
 
 
-def series_values(
-    feature_map: GridFeatures, state: ToeplitzDensityMatrix, least: float, rows: Value
+@REPRESENTATION_EXPORTERS.register(SeriesRepresentation.name)
+def _series_logs(
+    representation: SeriesRepresentation, model: Model, rows: Value
 ) -> Value:
-    """Measured values (n, K) of scaled rows (n, d); below ``least`` they are zero."""
-    graph = rows.graph
-    there = inside_box(feature_map, rows)  # which is narrower than a period
-    turns = (rows - feature_map.middle_) / feature_map.period_
-    turns = graph.where(there, turns, 0.0)
-    coefficients = state.normalized()
-    table = _table(feature_map, coefficients) if coefficients.ndim == 2 else None
+    values = _series_values(representation, model.state, rows)
+    return rows.graph.log(values)
+
+
+def _series_values(
+    representation: SeriesRepresentation, state: Any, rows: Value
+) -> Value:
+    """Measured values (n, K) of scaled rows (n, d); noise is zero where it misleads."""
+    graph, grid = rows.graph, representation.grid
+    there = inside_box(grid, rows)  # which is narrower than a period
+    turns = graph.where(there, (rows - grid.middle_) / grid.period_, 0.0)
+    coefficients, noise = state.normalized(), representation.noise
+    table = _table(noise, coefficients) if coefficients.ndim == 2 else None
     if table is not None:
         values = _taylor_values(turns, table)
     else:
         values = _wave_values(turns, coefficients)
+    # Ratios of errors would be taken for probabilities.
+    least = noise if representation.plan.compares_outcomes else 0.0
     kept = there & (values >= least)
     return graph.where(kept, values, 0.0) + not_a_number(rows)
 
 
-def _table(feature_map: GridFeatures, coefficients: np.ndarray) -> np.ndarray | None:
+def _table(tol: float, coefficients: NDArray[Any]) -> NDArray[Any] | None:
     """Taylor series (K, N, P) about regular nodes; None where they are too many."""
     sizes = np.abs(coefficients).max(axis=0)
-    transform = transform_for(sizes, feature_map.series_tol_, len(coefficients))
+    transform = transform_for(sizes, tol, len(coefficients))
     prepared = transform.prepare(coefficients)
     return prepared if isinstance(prepared, np.ndarray) else None
 
 
-def _taylor_values(turns: Value, table: np.ndarray) -> Value:
+def _taylor_values(turns: Value, table: NDArray[Any]) -> Value:
     """Sums of the Taylor series about each row's nearest node."""
     graph = turns.graph
     n_series, n_nodes, n_terms = table.shape
@@ -53,7 +65,7 @@ def _taylor_values(turns: Value, table: np.ndarray) -> Value:
     return (terms * powers.reshape(0, 1, n_terms)).sum(2)
 
 
-def _wave_values(turns: Value, coefficients: np.ndarray) -> Value:
+def _wave_values(turns: Value, coefficients: NDArray[Any]) -> Value:
     """Sums of the waves themselves: one product, then a sum over the last column."""
     graph = turns.graph
     n_series, *others, last = coefficients.shape
@@ -75,7 +87,7 @@ def _wave_values(turns: Value, coefficients: np.ndarray) -> Value:
     return (sums * right.reshape(0, 1, 2 * last)).sum(2)
 
 
-def _wave(turns: Value, axis: int, steps: np.ndarray) -> Wave:
+def _wave(turns: Value, axis: int, steps: NDArray[Any]) -> Wave:
     """Cosines and sines (n, m) of whole multiples of one column's turns."""
     graph = turns.graph
     multiples = turns.column(axis) * steps[None]
@@ -92,7 +104,7 @@ def _pairs(left: Wave, right: Wave, width: int) -> Wave:
     return outer(a, c) - outer(b, d), outer(a, d) + outer(b, c)
 
 
-def _meeting(coefficients: np.ndarray) -> np.ndarray:
+def _meeting(coefficients: NDArray[Any]) -> NDArray[Any]:
     """What cosines and sines (2 L) of the first columns are multiplied by.
 
     Real and imaginary parts (K, 2, last) of the product with conjugate waves,
