@@ -64,6 +64,10 @@ class DataTypeError(DataError, TypeError):
     """Data are refused because a value is of a type that cannot be a number."""
 
 
+class ModelFileError(ValueError):
+    """A file is no model that can be read here: damaged, foreign, newer or hostile."""
+
+
 _PLACE = ("file", "row", "column", "value")
 
 

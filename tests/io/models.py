@@ -508,8 +508,8 @@ def answers(model, queries):
         said["std"] = model.predict(queries, return_std=True)[1]
     if hasattr(model, "sample"):
         said["sample"] = _drawn(model)
-    if hasattr(model, "coverage") and not _without_coverage(model):
-        said["coverage"] = model.coverage(queries)
+    if hasattr(model, "reach") and not _without_reach(model):
+        said["reach"] = model.reach(queries)
     for name in ("threshold_", "floor_", "levels_", "classes_", "class_count_"):
         value = getattr(model, name, None)
         if value is not None:
@@ -526,7 +526,7 @@ def _drawn(model):
         return np.array(str(error))
 
 
-def _without_coverage(model):
+def _without_reach(model):
     """Normalised landmarks have none."""
     inner = getattr(model, "estimator_", model)
     return getattr(getattr(inner, "feature_map_", inner), "normalize", False)

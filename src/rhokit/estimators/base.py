@@ -1,6 +1,7 @@
 """The shell of all one-pass estimators: parameters, and the model that they made."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -23,7 +24,12 @@ from rhokit.plans import Candidate, Plan, Scaling
 from rhokit.plans.request import check_map, numeric_rows
 from rhokit.readouts import ReadOut
 from rhokit.representations import State
-from rhokit.validation import all_or_nothing, check_parameters, check_share
+from rhokit.validation import (
+    all_or_nothing,
+    check_parameters,
+    check_share,
+    check_values,
+)
 
 
 def _has_matrices(estimator: Any) -> bool:
@@ -101,14 +107,7 @@ class OnePassEstimator(BaseEstimator, ABC):
         -------
         self
         """
-        batch = self.check_batch(X, y, sample_weight)
-        check_share("decay", decay)
-        if self.is_prepared:
-            model = self.prepared_model().knowing(batch, type(self).__name__)
-            model = model if decay is None else model.fade(decay)
-        else:
-            model = self._chosen(batch, bounded=False)
-        self.model_ = model.add(batch)
+        self._learn(self.check_batch(X, y, sample_weight), decay)
 
     @all_or_nothing
     def prepare(
@@ -208,6 +207,17 @@ class OnePassEstimator(BaseEstimator, ABC):
         """Let all rows seen so far count ``decay`` times as much as they did."""
         check_share("decay", decay)
         self.model_ = self.prepared_model().fade(decay)
+
+    def _learn(self, batch: Batch, decay: Any, foreseen: Any = None) -> None:
+        """Add rows; the first ones also decide how."""
+        check_share("decay", decay)
+        if self.is_prepared:
+            model = self.prepared_model()
+            model = model.knowing(batch, type(self).__name__, foreseen)
+            model = model if decay is None else model.fade(decay)
+        else:
+            model = self._chosen(batch, bounded=False, foreseen=foreseen)
+        self.model_ = model.add(batch)
 
     def _chosen(self, batch: Batch, *, bounded: bool, foreseen: Any = None) -> Model:
         """A model without rows, whose plan and read-out are chosen from these."""
@@ -329,6 +339,13 @@ class OnePassEstimator(BaseEstimator, ABC):
             batch_size=self.batch_size,
             may_miss=self.may_miss,
         )
+
+    @classmethod
+    def check_constructor(cls, parameters: Mapping[str, Any]) -> None:
+        """Refuse values that parameters of the constructor cannot have."""
+        check_values(cls.__name__, parameters, cls._parameter_table)
+        if "feature_map" in parameters:
+            check_map(parameters["feature_map"])
 
     def __sklearn_is_fitted__(self) -> bool:
         return self.is_prepared and self.model_.state is not None

@@ -17,9 +17,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from rhokit.fast import block_rows, map_blocks
 from rhokit.frames import Schema, check_table
+from rhokit.records import FLOATS, Fields, Reader, Values, Word
 from rhokit.validation import (
     all_or_nothing,
     check_parameters,
+    check_values,
     check_weights,
 )
 
@@ -58,7 +60,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     name: ClassVar[str] = ""
     """Name by which :mod:`rhokit.features.registry` knows the map."""
     settings: ClassVar[tuple[str, ...]] = ()
-    """Parameters that a plan gives the map: see :meth:`planned`."""
+    """Parameters that a plan gives the map, made by its name."""
     representation: ClassVar[str] = "matrix"
     """Name of what estimators sum the states up to: a matrix, or a series."""
     max_columns: ClassVar[int | None] = None
@@ -73,6 +75,8 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     """Whether the map resolves any bandwidth, however many rows there are."""
     from_data: ClassVar[bool] = False
     """Whether the map is made of rows, which it then represents better than others."""
+    file_fields: ClassVar[Fields] = {"dtype": Word(FLOATS, np.dtype)}
+    """Attributes that a model file holds, by their names without the underscore."""
 
     n_columns_: int
     n_components_: int
@@ -81,12 +85,6 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     whitening_: NDArray[Any] | None = None
     log_floor_: float = -np.inf
     dtype_: np.dtype[Any]
-
-    @classmethod
-    def planned(cls, **settings: Any) -> Self:
-        """A map with those settings of a plan that it takes; it ignores the others."""
-        taken = [name for name in cls.settings if name in settings]
-        return cls(**{name: settings[name] for name in taken})
 
     def copy_for(self, *, gamma: float, random_state: Any) -> Self:
         """An unfitted copy for this γ, and with this seed if it has none of its own.
@@ -105,6 +103,13 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def can_integrate(self) -> bool:
         """Whether columns of the rows can be integrated out in closed form."""
         return False
+
+    def series_rows(self) -> NDArray[np.float64] | None:
+        """Rows that a box must hold to hold a density of this map, shape (n, d).
+
+        None where a density does not fall to zero outside of any box.
+        """
+        return None
 
     @property
     def column_dtype_(self) -> np.dtype[Any]:
@@ -132,6 +137,14 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         weights = check_weights(sample_weight, len(rows))
         self.dtype_ = np.dtype(rows.dtype if rows.dtype == np.float32 else np.float64)
         self._draw(rows, weights)
+
+    def draw(self, rows: NDArray[Any], weights: NDArray[np.float64] | None) -> Self:
+        """Draw the map for rows (n, d) and weights (n,) that have been checked."""
+        check_parameters(self, self._parameter_table)
+        self.n_features_in_ = rows.shape[1]
+        self.dtype_ = np.dtype(rows.dtype if rows.dtype == np.float32 else np.float64)
+        self._draw(rows, weights)
+        return self
 
     def transform(self, X: Any) -> NDArray[Any]:
         """States of the rows, shape (n, n_components_)."""
@@ -187,10 +200,6 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         states reach everything; landmarks reach what is near them.
         """
         return np.minimum(self.lengths(X), 1)
-
-    def coverage(self, X: Any) -> NDArray[Any]:
-        """Another name of :meth:`reach`."""
-        return self.reach(X)
 
     def lengths(self, X: Any) -> NDArray[Any]:
         r"""Squared lengths of the rows' states, :math:`\|\phi(x)\|^2`, shape (n,)."""
@@ -269,16 +278,39 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """Numbers of a row as it is worked on."""
         return self.n_features_in_ if self.schema_ is None else self.schema_.width
 
-    def fitted_values(self) -> Mapping[str, Any]:
-        """Attributes that a model file may keep, by name: none of them is private."""
-        return {
-            name: value
-            for name, value in vars(self).items()
-            if name.endswith("_") and not name.startswith("_")
-        }
+    # ---- model files ----------------------------------------------------------------
+
+    @classmethod
+    def check_constructor(cls, parameters: Values) -> None:
+        """Refuse values that parameters of the constructor cannot have."""
+        check_values(cls.__name__, parameters, cls._parameter_table)
+
+    @classmethod
+    def check_file(cls, parameters: Values, fitted: Values, reader: Reader) -> None:
+        """Refuse fields of a file that do not fit together; nothing is built yet."""
+        reader.agree("whether columns are complex", False, cls.name)
+
+    @classmethod
+    def from_file(cls, parameters: Values, columns: Any, fitted: Values) -> Self:
+        """A fitted map from what a file holds, all of it checked.
+
+        Parameters
+        ----------
+        parameters : mapping
+            Of the constructor.
+        columns : rhokit.batch.Columns
+        fitted : mapping
+            Values of :attr:`file_fields`.
+        """
+        made = cls(**parameters)
+        columns.give_to(made)
+        for name, value in fitted.items():
+            setattr(made, f"{name}_", value)
+        made.restore()
+        return made
 
     def restore(self) -> None:
-        """Set what follows from the attributes that a model file keeps."""
+        """Set what follows from the attributes that a model file holds."""
 
     @abstractmethod
     def _drawn(self) -> list[Any]:

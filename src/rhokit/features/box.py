@@ -13,6 +13,7 @@ from scipy.stats import chi2, norm
 from rhokit.core import GaussianKernel
 from rhokit.features.base import bounding_box, column_ends
 from rhokit.features.gaussian import GaussianFeatures
+from rhokit.records import POSITIVE, Array, Fields, Reader, Values, require
 
 # Grids are counted up to here: the counts of absurd ones overflow.
 _MOST_COUNTED = 10**18
@@ -22,6 +23,12 @@ _LEAST_TOL = 1e-200
 # Boxes are no wider than numbers go.
 _WIDEST = 1e300
 _FARTHEST = 1e154
+
+BOX_FIELDS: Fields = {
+    "low": Array(("d",)),
+    "high": Array(("d",)),
+    "tail": POSITIVE,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,6 +243,17 @@ class BoxFeatures(GaussianFeatures):
             widths = self.high_ - self.low_
         return FrequencyGrid.for_box(self.gamma, widths, self.tol)
 
+    @classmethod
+    def check_file(cls, parameters: Values, fitted: Values, reader: Reader) -> None:
+        """A box has few columns, and no end before its start."""
+        super().check_file(parameters, fitted, reader)
+        most = cls.max_columns
+        require(
+            most is None or reader.sizes["d"] <= most,
+            f"{cls.__name__} has at most {most} columns",
+        )
+        require((fitted["low"] <= fitted["high"]).all(), "low must not exceed high")
+
     def _restore_box(self) -> None:
         eps = float(np.finfo(self.dtype_).eps)
         log_tol = _log_kernel(self.gamma, self.tail_)
@@ -257,3 +275,23 @@ class BoxFeatures(GaussianFeatures):
         )
         low, high = self.low_ - margin - slack, self.high_ + margin + slack
         return ((rows >= low) & (rows <= high)).all(axis=1)
+
+
+def check_grid(gamma: float, max_modes: int, fitted: Values) -> None:
+    """Refuse the grid of a file that is not the one of its box."""
+    period, shape, tail = fitted["period"], fitted["shape"], fitted["tail"]
+    with np.errstate(all="ignore"):
+        widths = fitted["high"] - fitted["low"]
+        room = period * (1 + 1e-9) >= widths + 2 * tail
+        ends = np.floor(fitted["cut"] * period / (2 * math.pi))
+        sides = np.array([*shape[:-1] // 2, shape[-1] - 1])
+        fits = (ends <= sides) & (sides <= 2 * ends)
+        cut = FrequencyGrid.cut_for(gamma, tail, len(period))
+        ratio = cut / float(fitted["cut"])
+    require(0.99 < ratio < 1.01, "cut and tail do not go with gamma")
+    require(room.all(), "period must be longer than the box and its tails")
+    require(fits.all(), "shape does not go with cut and period")
+    odd = (shape[:-1] % 2 == 1).all()
+    require(odd, "shape must be odd but for the last column")
+    few = math.prod(shape.tolist()) <= max_modes
+    require(few, "shape has more than max_modes modes")

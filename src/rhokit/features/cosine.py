@@ -1,14 +1,15 @@
 """Maps whose columns are cosines of projections, in the fused loops' units."""
 
 from copy import copy
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rhokit.fast import HadamardFrequencies, cosine_columns
-from rhokit.features.base import Columns
+from rhokit.features.base import Columns, FeatureMap
 from rhokit.features.gaussian import GaussianFeatures
+from rhokit.records import Array, Fields, Maybe, Reader, Values, require
 
 _TWO_PI = 2 * np.pi
 # A phase of t turns carries an error of eps·t; above this it would be seen in the
@@ -29,6 +30,13 @@ class CosineFeatures(GaussianFeatures):
     phases_ : array of shape (D,), in radians, or None for complex features
     amplitudes_ : array of shape (D,)
     """
+
+    file_fields: ClassVar[Fields] = {
+        **FeatureMap.file_fields,
+        "frequencies": Array(("d", "F")),
+        "phases": Maybe(Array(("D",))),
+        "amplitudes": Array(("D",), low=0),
+    }
 
     frequencies_: NDArray[np.float64]
     phases_: NDArray[np.float64] | None
@@ -93,6 +101,19 @@ class CosineFeatures(GaussianFeatures):
             out=out,
         )
         return columns, None
+
+    @classmethod
+    def check_file(cls, parameters: Values, fitted: Values, reader: Reader) -> None:
+        """Phases and frequencies must go with the form."""
+        form, sizes = parameters.get("form"), reader.sizes
+        per_frequency = 2 if form == "pair" else 1
+        reader.bind("D", per_frequency * sizes["F"], "frequencies")
+        reader.bind("m", sizes["D"], "frequencies")
+        require(
+            (fitted["phases"] is None) == (form == "complex"),
+            "phases must be there unless the form is complex",
+        )
+        reader.agree("whether columns are complex", form == "complex", "form")
 
     def _drawn(self) -> list[Any]:
         return [self.frequencies_, self.phases_, self.amplitudes_]

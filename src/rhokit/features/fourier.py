@@ -13,6 +13,7 @@ from rhokit.features.base import Columns
 from rhokit.features.cosine import CosineFeatures
 from rhokit.features.registry import register
 from rhokit.features.sampling import SAMPLING_RULES, draw_frequencies, draw_signs
+from rhokit.records import Array, Fields, Maybe, Reader, Values, require
 from rhokit.validation import Interval, StrOptions, generator
 
 
@@ -78,6 +79,11 @@ class FourierFeatures(CosineFeatures):
 
     signs_: NDArray[np.int8] | None
     lengths_: NDArray[np.float64] | None
+    file_fields: ClassVar[Fields] = {
+        **CosineFeatures.file_fields,
+        "signs": Maybe(Array((None, 3, None), dtypes=("int8",))),
+        "lengths": Maybe(Array(("F",))),
+    }
     _parameter_table: ClassVar[Mapping[str, Any]] = {
         "gamma": [Interval(Real, 0, None, closed="neither")],
         "n_components": [Interval(Integral, 1, None, closed="left")],
@@ -133,6 +139,18 @@ class FourierFeatures(CosineFeatures):
         if self.signs_ is not None and self.lengths_ is not None:
             turns = HadamardFrequencies(self.signs_, self.lengths_ / (2 * np.pi))
             self._turns = self._wide_turns = turns
+
+    @classmethod
+    def check_file(cls, parameters: Values, fitted: Values, reader: Reader) -> None:
+        """Signs must make the frequencies."""
+        super().check_file(parameters, fitted, reader)
+        signs, lengths = fitted["signs"], fitted["lengths"]
+        require((signs is None) == (lengths is None), "signs need lengths")
+        if signs is not None:
+            n_blocks, _, width = signs.shape
+            fits = width >= reader.sizes["d"] and n_blocks * width >= reader.sizes["F"]
+            fits = fits and width & (width - 1) == 0 and (np.abs(signs) == 1).all()
+            require(fits, "signs do not make frequencies of this number and length")
 
     def with_frequencies(
         self, frequencies: NDArray[Any], phases: NDArray[Any] | None

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from rhokit.core import DensityMatrix, ToeplitzDensityMatrix
 from rhokit.fast import Series, SeriesSums, blas_threads
-from rhokit.features.base import Columns, column_ends
-from rhokit.features.box import BoxFeatures, FrequencyGrid
+from rhokit.features.base import Columns, FeatureMap, column_ends
+from rhokit.features.box import BOX_FIELDS, BoxFeatures, FrequencyGrid, check_grid
 from rhokit.features.quadrature import QuadratureFeatures
 from rhokit.features.registry import register
+from rhokit.records import POSITIVE, Array, Fields, Reader, Values
 from rhokit.validation import Interval, StrOptions
 
 # Error of sums and values, as a share of the grid's own.
@@ -91,6 +92,13 @@ class GridFeatures(BoxFeatures):
     name = "grid"
     settings = ("gamma", "margin")
     representation = "series"
+    file_fields: ClassVar[Fields] = {
+        **FeatureMap.file_fields,
+        **BOX_FIELDS,
+        "period": Array(("d",), low=POSITIVE.low),
+        "cut": POSITIVE,
+        "shape": Array(("d",), dtypes=("int64",), low=1),
+    }
     _parameter_table: ClassVar[Mapping[str, Any]] = {
         "gamma": [Interval(Real, 0, None, closed="neither")],
         "tol": [Interval(Real, 0, 1, closed="neither")],
@@ -155,6 +163,13 @@ class GridFeatures(BoxFeatures):
         """The frequencies."""
         shape = tuple(self.shape_.tolist())
         return FrequencyGrid(self.gamma, self.period_, self.tail_, self.cut_, shape)
+
+    @classmethod
+    def check_file(cls, parameters: Values, fitted: Values, reader: Reader) -> None:
+        """The modes must be those of the box."""
+        super().check_file(parameters, fitted, reader)
+        check_grid(parameters["gamma"], parameters["max_modes"], fitted)
+        reader.agree("the modes of a series", fitted["shape"].tolist(), "shape")
 
     def restore(self) -> None:
         self._restore_box()

@@ -14,12 +14,12 @@ from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 
-from rhokit.core import GaussianKernel
 from rhokit.fast import Measurement, gaussian_columns, small_algebra
-from rhokit.features.base import Columns
+from rhokit.features.base import Columns, FeatureMap
 from rhokit.features.gaussian import GaussianFeatures
 from rhokit.features.registry import register
 from rhokit.features.sample import distinct_rows
+from rhokit.records import FLOATS, Array, Fields, Flag, Reader, Values, require
 from rhokit.validation import Interval, StrOptions, generator
 
 # Smaller eigenvalues of the landmarks' kernel matrix are left out: whitening would
@@ -92,6 +92,13 @@ class LandmarkFeatures(GaussianFeatures):
     array([1., 0.])
     """
 
+    file_fields: ClassVar[Fields] = {
+        **FeatureMap.file_fields,
+        "landmarks": Array(("m", "d"), dtypes=FLOATS),
+        "whitening": Array(("m", "D"), dtypes=FLOATS),
+        "own_whitening": Flag(),
+        "by_differences": Flag(),
+    }
     _parameter_table: ClassVar[Mapping[str, Any]] = {
         "gamma": [Interval(Real, 0, None, closed="neither")],
         "n_components": [Interval(Integral, 1, None, closed="left")],
@@ -159,7 +166,8 @@ class LandmarkFeatures(GaussianFeatures):
         self, gamma: float, rows: NDArray[Any], weights: NDArray[np.float64] | None
     ) -> Self:
         """A map over the same landmarks for another γ."""
-        other = copy(self).set_params(gamma=gamma)
+        other = copy(self)
+        other.gamma = gamma
         other._whiten(rows)
         return other
 
@@ -172,19 +180,18 @@ class LandmarkFeatures(GaussianFeatures):
         other = copy(self)
         other.own_whitening_ = False
         other.landmarks_ = np.ascontiguousarray(landmarks, dtype=self.dtype_)
-        other._centre_landmarks()
-        other.by_differences_ = other._loses_digits(rows)
+        other.restore()
+        other._choose_distances(rows)
         return other
 
     @property
-    def own_whitening(self) -> bool:
-        """Whether the whitening follows from the landmarks."""
-        return self.own_whitening_
-
-    @property
     def can_integrate(self) -> bool:
-        """Whether the whitening follows from the landmarks."""
-        return self.own_whitening_
+        """Whether states are sums of kernel columns, which normalised ones are not."""
+        return not self.normalize
+
+    def series_rows(self) -> NDArray[np.float64] | None:
+        """The landmarks: a density over them is made of Gaussians about pairs."""
+        return None if self.normalize else self.landmarks_.astype(np.float64)
 
     def with_columns_of(
         self, landmarks: NDArray[Any], dtype: Any = None
@@ -210,29 +217,48 @@ class LandmarkFeatures(GaussianFeatures):
         return np.asarray(whitening.T @ overlaps @ whitening)
 
     def _whiten(self, rows: NDArray[Any]) -> None:
-        """Set what depends on the landmarks and γ."""
-        whitening = _whitening(self.landmarks_, self.kernel.of_overlaps())
+        """Set what depends on the landmarks and γ.
+
+        The whitening is ``V Λ^{-1/2}`` of the landmarks' kernel matrix, without its
+        noise.
+        """
+        squares = _squared_distances(self.landmarks_.astype(np.float64))
+        matrix = self.kernel.of_overlaps()(squares)
+        with small_algebra(len(matrix)):
+            values, vectors = eigh(
+                matrix, overwrite_a=True, check_finite=False, driver="evd"
+            )
+        kept = values > _EIGENVALUE_CUT[self.dtype_] * values[-1]
+        whitening = vectors[:, kept] / np.sqrt(values[kept])
         self.whitening_ = np.ascontiguousarray(whitening, dtype=self.dtype_)
         self.own_whitening_ = True
         self.restore()
-        self.by_differences_ = self._loses_digits(rows)
+        self._choose_distances(rows)
+
+    @classmethod
+    def check_file(cls, parameters: Values, fitted: Values, reader: Reader) -> None:
+        """Landmarks and whitening must be of the map's precision."""
+        super().check_file(parameters, fitted, reader)
+        landmarks, whitening = fitted["landmarks"], fitted["whitening"]
+        same = landmarks.dtype == whitening.dtype == fitted["dtype"]
+        require(same, f"landmarks and whitening must be {fitted['dtype']}")
+        require(reader.sizes["D"] <= reader.sizes["m"], "whitening is no whitening")
 
     def restore(self) -> None:
         assert self.whitening_ is not None
-        self._centre_landmarks()
+        self._centre = self.landmarks_.mean(axis=0)
+        self._centred = self.landmarks_ - self._centre
         self.n_columns_, self.n_components_ = self.whitening_.shape
         if self.normalize:
             whitening = self.whitening_.astype(np.float64)
             with small_algebra(self.n_columns_):
                 self._squared_length = Measurement([whitening.T], self.dtype_)
 
-    def _centre_landmarks(self) -> None:
-        """Set what distances to the landmarks are taken from."""
-        self._centre = self.landmarks_.mean(axis=0)
-        self._centred = self.landmarks_ - self._centre
-
-    def _loses_digits(self, rows: NDArray[Any]) -> bool:
-        return product_loses_digits(rows - self._centre, self.gamma, self.dtype_)
+    def _choose_distances(self, rows: NDArray[Any]) -> None:
+        """Take differences where a matrix product would lose digits of these rows."""
+        centred = rows - self._centre
+        lost = product_loses_digits(centred, self.gamma, self.dtype_)
+        self.by_differences_ = lost
 
     def columns(
         self,
@@ -381,14 +407,3 @@ def _squared_distances(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     squares = np.maximum(lengths[:, None] + lengths - 2 * (centred @ centred.T), 0)
     np.fill_diagonal(squares, 0)
     return squares
-
-
-def _whitening(landmarks: NDArray[Any], kernel: GaussianKernel) -> NDArray[np.float64]:
-    """``V Λ^{-1/2}`` of the landmarks' kernel matrix, without its noise, (m, D)."""
-    matrix = kernel(_squared_distances(landmarks.astype(np.float64)))
-    with small_algebra(len(matrix)):
-        values, vectors = eigh(
-            matrix, overwrite_a=True, check_finite=False, driver="evd"
-        )
-    kept = values > _EIGENVALUE_CUT[landmarks.dtype] * values[-1]
-    return vectors[:, kept] / np.sqrt(values[kept])

@@ -1,6 +1,6 @@
 """Categories as orthogonal unit vectors."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from rhokit.core import onehot_states
 from rhokit.features.base import Columns, FeatureMap
 from rhokit.features.registry import register
+from rhokit.records import CategoryField, Fields, Reader, Values, require
 from rhokit.validation import is_missing
 
 
@@ -45,6 +46,10 @@ class OneHotFeatures(FeatureMap):
     name = "onehot"
     has_outsiders = True
     numeric_rows = False
+    file_fields: ClassVar[Fields] = {
+        **FeatureMap.file_fields,
+        "categories": CategoryField("d", "D"),
+    }
 
     categories_: list[tuple[Any, ...]]
 
@@ -54,6 +59,13 @@ class OneHotFeatures(FeatureMap):
         self.categories_ = sorted({_key(row) for row in rows}, key=_sort_key)
         self.dtype_ = np.dtype(np.float64)
         self.restore()
+
+    @classmethod
+    def check_file(cls, parameters: Values, fitted: Values, reader: Reader) -> None:
+        """States are the columns, in double precision."""
+        super().check_file(parameters, fitted, reader)
+        reader.bind("m", reader.sizes["D"], "categories")
+        require(fitted["dtype"] == np.float64, "dtype must be float64")
 
     def restore(self) -> None:
         self._codes = {key: code for code, key in enumerate(self.categories_)}

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rhokit.features.base import Columns
-from rhokit.features.box import BoxFeatures, FrequencyGrid
+from rhokit.features.box import BOX_FIELDS, BoxFeatures, FrequencyGrid
 from rhokit.features.cosine import CosineFeatures
 from rhokit.features.registry import register
+from rhokit.records import Fields
 from rhokit.validation import Interval
 
 
@@ -67,12 +68,17 @@ class QuadratureFeatures(BoxFeatures, CosineFeatures):
 
     name = "quadrature"
     settings = ("gamma",)
+    file_fields: ClassVar[Fields] = {**CosineFeatures.file_fields, **BOX_FIELDS}
     _parameter_table: ClassVar[Mapping[str, Any]] = {
         "gamma": [Interval(Real, 0, None, closed="neither")],
         "tol": [Interval(Real, 0, 1, closed="neither")],
         "bounds": ["array-like", None],
         "max_components": [Interval(Integral, 1, None, closed="left")],
     }
+
+    def series_rows(self) -> NDArray[np.float64]:
+        """Both ends of the box, outside of which states are zero."""
+        return np.stack([self.low_, self.high_])
 
     def __init__(
         self,

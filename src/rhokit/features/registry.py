@@ -41,8 +41,8 @@ def make_map(wanted: str | FeatureMap, **settings: Any) -> FeatureMap:
     wanted : str or FeatureMap
     **settings
         ``gamma``, ``random_state``, ``n_components``, ``margin``, ``normalize``,
-        ``landmarks``: those that the map takes are used, see
-        :meth:`FeatureMap.planned` and :meth:`FeatureMap.copy_for`.
+        ``landmarks``: those among the map's ``settings`` are used, others ignored; a
+        map that is given takes a γ and a seed, see :meth:`FeatureMap.copy_for`.
 
     Examples
     --------
@@ -54,4 +54,5 @@ def make_map(wanted: str | FeatureMap, **settings: Any) -> FeatureMap:
         return wanted.copy_for(
             gamma=settings["gamma"], random_state=settings.get("random_state")
         )
-    return MAPS[wanted].planned(**settings)
+    cls = MAPS[wanted]
+    return cls(**{name: settings[name] for name in cls.settings if name in settings})

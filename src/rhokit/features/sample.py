@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+_NUMBERS = "fiub"  # kinds of dtypes
 # Constants of the SplitMix64 generator, which mix the bits of a word.
 _MIX = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 
@@ -40,7 +41,7 @@ def group_rows(rows: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     rounding changes the numbers a little, which hashes would not.
     """
     _, first, group = np.unique(row_keys(rows), return_index=True, return_inverse=True)
-    if not _is_numeric(rows):
+    if rows.dtype.kind not in _NUMBERS:
         return first, group
     direction = np.random.default_rng(0).normal(size=rows.shape[1])
     order = np.argsort(rows[first] @ direction, kind="stable")
@@ -59,7 +60,7 @@ def row_keys(
     compared this way in a fraction of the time that sorting them takes; two rows of a
     million that differ have the same key with a chance of 3e-8.
     """
-    if not _is_numeric(rows):
+    if rows.dtype.kind not in _NUMBERS:
         texts = (repr(row.tolist()).encode() for row in rows)
         rows = np.array([[zlib.crc32(text)] for text in texts]).reshape(len(rows), 1)
     parts = [rows] if names is None else [rows, names.reshape(len(names), -1)]
@@ -71,7 +72,3 @@ def row_keys(
     for shift, factor in _MIX:
         keys = (keys ^ (keys >> np.uint64(shift))) * np.uint64(factor)
     return np.asarray(keys ^ (keys >> np.uint64(31)))
-
-
-def _is_numeric(rows: NDArray[Any]) -> bool:
-    return rows.dtype.kind in "fiub"

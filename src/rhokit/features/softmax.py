@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from rhokit.core import softmax_states
 from rhokit.features.base import Columns, FeatureMap, bounding_box
 from rhokit.features.registry import register
+from rhokit.records import POSITIVE, Array, Fields, Reader, Values, require
 from rhokit.validation import Interval
 
 
@@ -56,6 +57,13 @@ class SoftmaxFeatures(FeatureMap):
     """
 
     name = "softmax"
+    file_fields: ClassVar[Fields] = {
+        **FeatureMap.file_fields,
+        "low": Array(("d",)),
+        "high": Array(("d",)),
+        "beta": POSITIVE,
+        "landmarks": Array((None, "d")),
+    }
     _parameter_table: ClassVar[Mapping[str, Any]] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "beta": [Interval(Real, 0, None, closed="neither"), None],
@@ -80,6 +88,16 @@ class SoftmaxFeatures(FeatureMap):
         steps = np.linspace(0, 1, m)[:, None]
         self.landmarks_ = self.low_ + steps * (self.high_ - self.low_)
         self.restore()
+
+    @classmethod
+    def check_file(cls, parameters: Values, fitted: Values, reader: Reader) -> None:
+        """There must be as many landmarks as parameters say."""
+        super().check_file(parameters, fitted, reader)
+        n_levels, d = fitted["landmarks"].shape
+        same = parameters["n_components"] == n_levels
+        require(same, "n_components and landmarks differ")
+        for size in ("m", "D"):
+            reader.bind(size, n_levels * d, "landmarks")
 
     def restore(self) -> None:
         self.n_columns_ = self.n_components_ = self.landmarks_.size

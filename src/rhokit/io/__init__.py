@@ -1,6 +1,6 @@
 """Model files: safetensors with JSON metadata, data only."""
 
-from rhokit.io.errors import ModelFileError
+from rhokit.errors import ModelFileError
 from rhokit.io.model_files import dumps, load, loads, save
 from rhokit.io.protocol import PROTOCOL
 

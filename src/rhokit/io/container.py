@@ -14,9 +14,8 @@ import safetensors
 from numpy.typing import NDArray
 from safetensors.numpy import load as load_tensors
 
-from rhokit.io.errors import ModelFileError
-
-Tensors = dict[str, NDArray[Any]]
+from rhokit.errors import ModelFileError
+from rhokit.records import Tensors
 
 _TREE, _DIGEST = "rhokit", "sha256"
 _DTYPES = ("float32", "float64", "int8", "int64", "uint64")

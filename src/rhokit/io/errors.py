@@ -1,5 +1,5 @@
-"""What is raised for files that are no models."""
+"""Errors of model files."""
 
+from rhokit.errors import ModelFileError
 
-class ModelFileError(ValueError):
-    """A file is no model that can be read here: damaged, foreign, newer or hostile."""
+__all__ = ["ModelFileError"]

@@ -9,30 +9,21 @@ import numpy as np
 import sklearn
 
 import rhokit
-from rhokit.core import (
-    DensityMatrix,
-    FeatureMean,
-    LowRankDensityMatrix,
-    ToeplitzDensityMatrix,
-)
+from rhokit.errors import ModelFileError
+from rhokit.features import FeatureMap
 from rhokit.io.atomic import write_atomically
 from rhokit.io.container import pack, unpack
-from rhokit.io.errors import ModelFileError
-from rhokit.io.fields import Field, Reader, Writer, built
-from rhokit.io.objects import Object
+from rhokit.io.estimator_field import EstimatorField
+from rhokit.io.map_field import MapField
+from rhokit.io.model_field import STATES
 from rhokit.io.protocol import PROTOCOL, upgraded
-from rhokit.io.schema import MAPS, ONE_PASS, PARAMETERS, STATE, TRAINED
+from rhokit.records import Field, Reader, Writer, built
 
 _FORMAT = "rhokit model"
-_STATES = (
-    DensityMatrix,
-    FeatureMean,
-    LowRankDensityMatrix,
-    ToeplitzDensityMatrix,
-)
 _ROOTS: dict[str, Field] = {
-    "object": Object(MAPS | ONE_PASS | TRAINED, PARAMETERS),
-    "state": STATE,
+    "estimator": EstimatorField(),
+    "map": MapField(),
+    "state": STATES,
 }
 
 
@@ -125,7 +116,7 @@ def loads(data: bytes) -> Any:
 def pack_model(model: Any, note: dict[str, Any] | None = None) -> bytes:
     """A model as bytes, with a note of plain JSON for whoever reads it."""
     writer = Writer()
-    root = "state" if isinstance(model, _STATES) else "object"
+    root = _root_of(model)
     content = _ROOTS[root].write(model, "", writer)
     tree = {
         "format": _FORMAT,
@@ -162,3 +153,10 @@ def unpack_model(data: bytes) -> tuple[Any, dict[str, Any] | None]:
         raise
     except Exception as error:  # whatever a hostile file makes of numbers and shapes
         raise ModelFileError(f"does not fit together: {error}") from error
+
+
+def _root_of(model: Any) -> str:
+    """What kind of thing is to be written."""
+    if isinstance(model, FeatureMap):
+        return "map"
+    return "state" if STATES.takes(model) else "estimator"

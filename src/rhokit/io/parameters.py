@@ -7,36 +7,43 @@ from typing import Any
 
 import numpy as np
 
-from rhokit.io.errors import ModelFileError
-from rhokit.io.fields import Array, Build, Field, Reader, Writer
+from rhokit.errors import ModelFileError
+from rhokit.records import Array, Build, Field, Reader, Values, Writer, require
 
 _FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _ARRAY = Array(
     *((None,) * ndim for ndim in range(4)), dtypes=("float32", "float64", "int64")
 )
-# Parameters without a meaning for what was learned, or whose values are no data.
+# What they drew is in the file; they themselves are no data.
 _GENERATORS = (np.random.RandomState, np.random.Generator)
+# Parameters that may be maps, and the most components of states that are made from
+# one when a model is asked: nothing in a file attests that number.
+_MAPS = ("feature_map", "output_map")
+_MOST_OUTPUTS = 2**16
+_LONGEST_MESSAGE = 400
 
 
-class Parameters:
+class ParameterField:
     """All parameters of an object, by name.
 
     Parameters
     ----------
-    maps : Field
-        Of feature maps, which may be parameters of others.
+    maps : callable
+        The field of feature maps, which may be parameters of others.
     """
 
     def __init__(self, maps: Callable[[], Field]) -> None:
         self._maps = maps
 
     def write(self, value: Any, path: str, writer: Writer) -> Any:
+        """All parameters as JSON; generators of random numbers as null."""
         return {
             name: self._write_one(item, f"{path}.{name}", writer)
             for name, item in value.items()
         }
 
     def read(self, given: Any, path: str, reader: Reader) -> Any:
+        """Parameters as they were, or what to build them from."""
         if not isinstance(given, dict):
             raise ModelFileError(f"{path} must be an object of parameters")
         return {
@@ -52,7 +59,7 @@ class Parameters:
         if isinstance(value, float):
             return value if math.isfinite(value) else {"float": str(value)}
         if isinstance(value, _GENERATORS):
-            return None  # what it drew is in the file, it itself is no parameter
+            return None
         if isinstance(value, Path):
             return str(value)
         if isinstance(value, type | np.dtype):
@@ -91,6 +98,23 @@ def _numeric(value: Any, path: str) -> Any:
     return array if array.dtype == np.float32 else array.astype(np.float64)
 
 
-def checked_value(value: Any) -> Any:
-    """A parameter as a table of constraints sees it: maps not built yet are maps."""
-    return value.make if isinstance(value, Build) else value
+def defaults(cls: Any) -> dict[str, Any]:
+    """The parameters of a class that is made without any."""
+    return dict(cls().get_params(deep=False))
+
+
+def check_parameters(cls: Any, parameters: Values) -> None:
+    """Refuse parameters that a class does not have, or values that they cannot have."""
+    unknown = sorted(parameters.keys() - defaults(cls).keys())
+    require(not unknown, f"{cls.__name__} has no parameters {str(unknown)[:200]}")
+    maps = {k: v for k, v in parameters.items() if isinstance(v, Build)}
+    plain = {k: v for k, v in parameters.items() if k not in maps}
+    try:
+        cls.check_constructor(plain)
+    except (ValueError, TypeError) as error:
+        raise ModelFileError(str(error)[:_LONGEST_MESSAGE]) from error
+    misplaced = sorted(maps.keys() - _MAPS)
+    require(not misplaced, f"{cls.__name__}: {misplaced} cannot be a map")
+    if "output_map" in maps:
+        size = maps["output_map"].parts["parameters"].parts.get("n_components", 1)
+        require(size <= _MOST_OUTPUTS, f"n_components={size} of output_map is too many")

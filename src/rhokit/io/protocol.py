@@ -21,8 +21,8 @@ ever.
 from collections.abc import Callable
 from typing import Any
 
-from rhokit.io.container import Tensors
-from rhokit.io.errors import ModelFileError
+from rhokit.errors import ModelFileError
+from rhokit.records import Tensors
 
 PROTOCOL = 1
 

@@ -124,7 +124,7 @@ class ReadOut(ABC):
 
     # ---- model files ----------------------------------------------------------------
 
-    @classmethod
+    @classmethod  # noqa: B027
     def check_file(cls, learned: Values, reader: Reader) -> None:
         """Refuse fields of a file that do not fit together; nothing is built yet."""
 

@@ -122,9 +122,12 @@ class ClassReadOut(TargetReadOut):
         cls, learned: Values, target: NDArray[Any], reader: Reader
     ) -> None:
         """Sampled rows have codes of labels."""
-        inside = target.ndim == 1 and target.dtype == np.int64
-        inside = inside and ((target >= 0) & (target < reader.sizes["K"])).all()
-        require(inside, "sample has labels that are not among the classes")
+        are_codes = target.ndim == 1 and target.dtype == np.int64
+        inside = (target >= 0) & (target < reader.sizes["K"])
+        require(
+            are_codes and inside.all(),
+            "sample has labels that are not among the classes",
+        )
 
     # ---- planning -------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -43,6 +43,7 @@ class Outcomes:
     order: NDArray[np.intp] | None = None
 
 
+@dataclass(frozen=True, eq=False)
 class Representation(ABC):
     """How the states of a plan are made, measured, moved and cut down.
 
@@ -58,18 +59,15 @@ class Representation(ABC):
         Keeps what follows from the state of a model.
     """
 
+    plan: Plan
+    batch_size: int | None = None
+    cache: Cache = field(default_factory=Cache, repr=False)
+
     name: ClassVar[str]
     power: ClassVar[int] = 2
     """Of overlaps, that a density adds up: 2 for density matrices."""
     state_records: ClassVar[dict[str, Record]]
     """What a model file holds of each kind of state, by the name of the kind."""
-
-    def __init__(
-        self, plan: Plan, batch_size: int | None = None, cache: Cache | None = None
-    ) -> None:
-        self.plan = plan
-        self.batch_size = batch_size
-        self.cache = cache or Cache()
 
     # ---- what a subclass says -------------------------------------------------------
 

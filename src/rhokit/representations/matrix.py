@@ -11,6 +11,7 @@ from rhokit.core import DensityMatrix, LowRankDensityMatrix
 from rhokit.core.density_matrix import pad_and_stack
 from rhokit.core.spectrum import choose_rank, eigen_factor
 from rhokit.fast import (
+    GramSum,
     Measurement,
     OutcomeSums,
     block_rows,
@@ -76,13 +77,16 @@ class MatrixRepresentation(Representation):
         outcomes: Outcomes,
     ) -> DensityMatrix:
         """Sum outer products up per outcome."""
-        feature_map, roots_of = self.plan.feature_map, outcomes.roots_of
+        roots_of = outcomes.roots_of
+        if roots_of is None:
+            return self._total_of_all(rows, weights)
+        feature_map = self.plan.feature_map
         dtype = feature_map.column_dtype_
         sums = OutcomeSums(outcomes.count, feature_map.n_columns_, dtype)
         scale = None if weights is None else np.sqrt(weights).astype(feature_map.dtype_)
 
         def use(worker: int, which: Any, columns: Any, log_scale: Any) -> NDArray[Any]:
-            roots = roots_of(which) if roots_of else np.ones((len(columns), 1))
+            roots = roots_of(which)
             sums.add(worker, columns, roots)
             mass = np.ones(len(roots)) if weights is None else weights[which]
             return np.asarray(mass @ roots**2)
@@ -96,6 +100,24 @@ class MatrixRepresentation(Representation):
             batch_size=self.batch_size,
         )
         return DensityMatrix(sums.total(), np.sum(masses, axis=0))
+
+    def _total_of_all(
+        self, rows: NDArray[Any], weights: NDArray[np.float64] | None
+    ) -> DensityMatrix:
+        """Sum outer products up where there is one outcome that all rows have."""
+        feature_map = self.plan.feature_map
+        scale = None if weights is None else np.sqrt(weights).astype(feature_map.dtype_)
+        sums: dict[int, GramSum] = {}
+
+        def use(worker: int, which: Any, columns: Any, log_scale: Any) -> None:
+            if worker not in sums:
+                sums[worker] = GramSum(feature_map.n_columns_, columns.dtype)
+            sums[worker].add(columns)
+
+        self.plan.for_blocks(rows, use, row_scale=scale, batch_size=self.batch_size)
+        total = sum(sums[worker].total() for worker in sorted(sums))
+        weight = float(len(rows) if weights is None else weights.sum())
+        return DensityMatrix(total[None], np.array([weight]))
 
     def measure(
         self, states: Sequence[State], rank: Any, *, projector: bool = False

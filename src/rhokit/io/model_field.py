@@ -1,0 +1,205 @@
+"""Models in a file: plan, read-out, state and sample."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from rhokit.io.map_field import MapField
+from rhokit.models import MeasuredSample, Model, RowSample
+from rhokit.plans import Plan, Scaling
+from rhokit.plans.proposal import Proposal
+from rhokit.readouts import READOUTS
+from rhokit.records import (
+    POSITIVE,
+    Array,
+    Build,
+    ColumnsField,
+    Fields,
+    Flag,
+    Maybe,
+    Number,
+    OneOf,
+    Reader,
+    Record,
+    RowsField,
+    Values,
+    Word,
+    Writer,
+    members,
+    read_fields,
+    refusal,
+    require,
+    write_fields,
+)
+from rhokit.records.reading import joined
+from rhokit.representations import REPRESENTATIONS
+
+
+def _check_scaling(values: Values, reader: Reader) -> None:
+    matrix = values["matrix"]
+    with np.errstate(all="ignore"):
+        if matrix.ndim == 1:
+            volume = np.log(matrix.min(initial=math.inf))
+        else:
+            volume = np.linalg.slogdet(matrix)[1]
+    require(not np.isnan(volume) and volume > -math.inf, "scaling has no volume")
+
+
+def _check_proposal(values: Values, reader: Reader) -> None:
+    total = values["weights"].sum()
+    require(abs(total - 1) < 1e-6, "the weights of the proposal must sum to one")
+
+
+def _check_keys(values: Values, reader: Reader) -> None:
+    keys = values["keys"]
+    require((keys[1:] > keys[:-1]).all(), "the keys of the sample must ascend")
+
+
+def _check_plan(values: Values, reader: Reader) -> None:
+    """Columns of categories are not scaled, and not every map takes them."""
+    feature_map = values["feature_map"]
+    require("fitted" in feature_map.parts, "the map of a model must be fitted")
+    columns = values["columns"]()
+    is_number = columns.is_number
+    if is_number is None:
+        return
+    require(feature_map.of.mixes, "feature_map takes no columns of categories")
+    scaling = values["scaling"].parts
+    matrix, centre = scaling["matrix"], scaling["centre"]
+    fixed = np.eye(len(matrix)) if matrix.ndim == 2 else np.ones(len(matrix))
+    same = (matrix == fixed)[~is_number].all() and not centre[~is_number].any()
+    if matrix.ndim == 2:
+        same = same and not matrix[np.ix_(is_number, ~is_number)].any()
+    require(same, "scaling must leave columns of categories as they are")
+
+
+PLAN = Record(
+    Plan,
+    _check_plan,
+    columns=ColumnsField("d"),
+    scaling=Record(
+        Scaling,
+        _check_scaling,
+        centre=Array(("d",)),
+        matrix=Array(("d",), ("d", "d")),
+    ),
+    gamma=Maybe(POSITIVE),
+    feature_map=MapField(),
+    representation=Word(tuple(REPRESENTATIONS)),
+    compares_outcomes=Flag(),
+    proposal=Maybe(
+        Record(
+            Proposal,
+            _check_proposal,
+            anchors=Array(("a", "d")),
+            weights=Array(("a",), low=0),
+            widths=Array(("a", "d"), low=POSITIVE.low),
+        )
+    ),
+    sample_rows=Number(1, integer=True),
+    loo_rank=Maybe(Number(1, integer=True)),
+)
+_TARGET = Array(("s",), ("s", None), dtypes=("int64", "float64"))
+_WEIGHT = Array(("s",), low=0)
+SAMPLE = OneOf(
+    rows=Record(
+        RowSample,
+        _check_keys,
+        size=Number(1, integer=True),
+        keys=Array(("s",), dtypes=("uint64",)),
+        rows=RowsField("s", "d"),
+        target=_TARGET,
+        weight=_WEIGHT,
+    ),
+    measured=Record(
+        MeasuredSample,
+        target=_TARGET,
+        weight=_WEIGHT,
+        logs=Array(("s", "K"), minus_infinity=True),
+    ),
+)
+STATES = OneOf(
+    **{
+        name: record
+        for representation in REPRESENTATIONS.values()
+        for name, record in representation.state_records.items()
+    }
+)
+
+
+class ReadOutField:
+    """A read-out of the registry: its name, and what it has learned."""
+
+    def write(self, value: Any, path: str, writer: Writer) -> Any:
+        """The read-out as an object."""
+        if READOUTS.get(value.name) is not type(value):
+            raise TypeError(f"a {type(value).__name__} cannot be saved as {path}")
+        known = {name: getattr(value, name) for name in value.file_fields}
+        learned = write_fields(value.file_fields, known, path, writer)
+        return {"name": value.name, "learned": learned}
+
+    def read(self, given: Any, path: str, reader: Reader) -> Build:
+        """The read-out that is to be made."""
+        name, learned = members(given, path, "name", "learned")
+        if not isinstance(name, str) or name not in READOUTS:
+            raise refusal(joined(path, "name"), f"one of {sorted(READOUTS)}", name)
+        cls = READOUTS[name]
+        values = read_fields(cls.file_fields, learned, path, reader)
+        cls.check_file(values, reader)
+        reader.agree("the read-out", name, path)
+        return Build(cls.from_file, values)
+
+
+class ModelField:
+    """Everything that an estimator has learned.
+
+    Parameters
+    ----------
+    readout, representation : str
+        Names of what the estimator's class has.
+    """
+
+    def __init__(self, readout: str, representation: str) -> None:
+        self._readout, self._representation = readout, representation
+
+    def write(self, value: Any, path: str, writer: Writer) -> Any:
+        """The model as an object."""
+        known = {name: getattr(value, name) for name in _MODEL}
+        return write_fields(_MODEL, known, path, writer)
+
+    def read(self, given: Any, path: str, reader: Reader) -> Build:
+        """The model that is to be made."""
+        reader.agree("the read-out", self._readout, path)
+        values = read_fields(_MODEL, given, path, reader)
+        self._check_kinds(values)
+        sample, readout = values["sample"], values["readout"]
+        if sample is not None:
+            cls = READOUTS[self._readout]
+            cls.check_sample(readout.parts, sample.parts["target"], reader)
+        return Build(Model, values)
+
+    def _check_kinds(self, values: Values) -> None:
+        """Class, map and state must name one representation."""
+        plan = values["plan"].parts
+        kind, state = plan["representation"], values["state"]
+        wanted = plan["feature_map"].of.representation
+        if wanted == "series":
+            series = self._representation == "matrix"
+            series = series and READOUTS[self._readout].takes_series
+            require(series, "feature_map must not be a grid where a matrix is needed")
+        else:
+            wanted = self._representation
+        require(kind == wanted, f"representation must be {wanted!r}, got {kind!r}")
+        if state is not None:
+            records = REPRESENTATIONS[kind].state_records.values()
+            kinds = [record.make for record in records]
+            require(state.make in kinds, f"a {state.make.__name__} is no {kind} state")
+
+
+_MODEL: Fields = {
+    "plan": PLAN,
+    "readout": ReadOutField(),
+    "state": Maybe(STATES),
+    "sample": Maybe(SAMPLE),
+}

@@ -1,0 +1,76 @@
+"""A small language of fields: what a model file holds of a value, and its checks.
+
+Maps, representations and read-outs say in it what a file holds of them, next to their
+own classes; :mod:`rhokit.io` writes and reads it. Nothing in a file is imported or run,
+and nothing is built before the whole file has been checked.
+"""
+
+from rhokit.records.arrays import (
+    FLOATS,
+    Array,
+    CoefficientField,
+    FactorField,
+    RowsField,
+    TriangleField,
+)
+from rhokit.records.columns import ColumnsField
+from rhokit.records.composite import (
+    Maybe,
+    OneOf,
+    Record,
+    read_fields,
+    write_fields,
+)
+from rhokit.records.reading import (
+    Build,
+    Field,
+    Fields,
+    Reader,
+    Tensors,
+    Values,
+    Writer,
+    built,
+    members,
+    refusal,
+    require,
+)
+from rhokit.records.scalars import (
+    POSITIVE,
+    CategoryField,
+    Flag,
+    LabelField,
+    Number,
+    Word,
+)
+
+__all__ = [
+    "FLOATS",
+    "POSITIVE",
+    "Array",
+    "Build",
+    "CategoryField",
+    "CoefficientField",
+    "ColumnsField",
+    "FactorField",
+    "Field",
+    "Fields",
+    "Flag",
+    "LabelField",
+    "Maybe",
+    "Number",
+    "OneOf",
+    "Reader",
+    "Record",
+    "RowsField",
+    "Tensors",
+    "TriangleField",
+    "Values",
+    "Word",
+    "Writer",
+    "built",
+    "members",
+    "read_fields",
+    "refusal",
+    "require",
+    "write_fields",
+]
