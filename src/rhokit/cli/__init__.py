@@ -1,16 +1,17 @@
 """The command line: ``rhokit fit``, ``score``, ``predict`` and the rest.
 
-One file per command. What a command needs is imported when it runs, so that
-``rhokit --help`` answers at once; typer is imported below :func:`main`, so that without
-it there is a sentence and no traceback.
+Every command is a file in :mod:`rhokit.cli.commands`. What a command needs is imported
+when it runs, so that ``rhokit --help`` answers at once; typer is imported below
+:func:`main`, so that without it there is a sentence and no traceback.
 """
 
 import sys
+from collections.abc import Sequence
 
 _NEEDED = ("typer", "rich")
 
 
-def main(arguments=None):
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program with these arguments, or those of the process.
 
     Returns

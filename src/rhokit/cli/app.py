@@ -4,30 +4,18 @@ import inspect
 import os
 import signal
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Annotated
+from types import FrameType
+from typing import Annotated, Any
 
 import typer
 
 import rhokit
-from rhokit.cli.anomalies import anomalies
-from rhokit.cli.compare import compare
-from rhokit.cli.demo import demo
-from rhokit.cli.errors import FINE, INTERRUPTED, WRONG_DATA, WRONG_USAGE
-from rhokit.cli.export import export
-from rhokit.cli.fit import fit
-from rhokit.cli.info import info
-from rhokit.cli.merge import merge
+from rhokit.cli.commands import PANELS
+from rhokit.cli.failures import FINE, INTERRUPTED, WRONG_DATA, WRONG_USAGE
 from rhokit.cli.options import command
-from rhokit.cli.predict import predict
-from rhokit.cli.report import report
-from rhokit.cli.score import score
 
-_PANELS = {
-    "Learn": (fit, merge),
-    "Ask": (score, predict, anomalies, compare),
-    "Show and hand on": (info, report, export, demo),
-}
 _EPILOG = (
     "Exit codes: 0 fine, 1 wrong data or model, 2 wrong usage, "
     "3 a limit was passed (--fail-above, --fail-below), 130 interrupted."
@@ -45,13 +33,13 @@ app = typer.Typer(
 )
 
 
-def _help_of(function):
+def _help_of(function: Callable[..., Any]) -> str:
     """A docstring whose paragraphs are lines, for the terminal to wrap."""
-    paragraphs = inspect.getdoc(function).split("\n\n")
+    paragraphs = (inspect.getdoc(function) or "").split("\n\n")
     return "\n\n".join(" ".join(each.split()) for each in paragraphs)
 
 
-for _panel, _functions in _PANELS.items():
+for _panel, _functions in PANELS.items():
     for _function in _functions:
         _add = app.command(
             _function.__name__, help=_help_of(_function), rich_help_panel=_panel
@@ -74,12 +62,12 @@ def _program(
             "--version", callback=_show_version, is_eager=True, help="Say the version."
         ),
     ] = False,
-):
+) -> None:
     if context.invoked_subcommand is None:
         print(context.get_help())
 
 
-def run(arguments=None):
+def run(arguments: Sequence[str] | None = None) -> int:
     """Run the program; returns the exit code."""
     try:
         with _polite_end():
@@ -97,7 +85,7 @@ def run(arguments=None):
     return code if isinstance(code, int) else FINE
 
 
-def _report_usage(error):
+def _report_usage(error: Any) -> int:
     """What typer has to say about the arguments, in one line."""
     text = " ".join(error.format_message().split())
     context = getattr(error, "ctx", None)
@@ -107,10 +95,10 @@ def _report_usage(error):
 
 
 @contextmanager
-def _polite_end():
+def _polite_end() -> Iterator[None]:
     """Let a request to end unwind the program, so that it cleans up after itself."""
 
-    def stop(number, frame):
+    def stop(number: int, frame: FrameType | None) -> None:
         sys.exit(128 + number)
 
     try:

@@ -1,10 +1,20 @@
 """What commands say: tables for people, one JSON object for programs."""
 
+from __future__ import annotations
+
 import json
 import math
 import sys
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
 from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from rich.console import Console, RenderableType
+    from rich.table import Table as RichTable
+    from rich.text import Text
 
 # Numbers from here on are shown without a fraction.
 _LARGE = 1_000
@@ -28,11 +38,11 @@ class Output:
     {"rows": 3, "mean": null}
     """
 
-    def __init__(self, *, json=False, quiet=False):
+    def __init__(self, *, json: bool = False, quiet: bool = False) -> None:
         self.json = json
         self.quiet = quiet
 
-    def result(self, data, *shown):
+    def result(self, data: dict[str, Any], *shown: RenderableType) -> None:
         """Print what was found: as JSON, or what rich makes of tables and texts."""
         if self.json:
             print(json.dumps(plain(data)))
@@ -45,12 +55,12 @@ class Output:
                 console.print(each, soft_wrap=isinstance(each, Text))
 
     @property
-    def shows_tables(self):
+    def shows_tables(self) -> bool:
         """Whether a person is looking at stdout."""
         return not self.json and sys.stdout.isatty()
 
     @contextmanager
-    def progress(self):
+    def progress(self) -> Iterator[None]:
         """Let the library's bars be seen on stderr, unless they are not wanted."""
         if not self.quiet:
             yield
@@ -59,14 +69,14 @@ class Output:
             yield
 
 
-def rich_console():
+def rich_console() -> Console:
     """A console on stdout, as it is now: tests and pipes replace it."""
     from rich.console import Console
 
     return Console(file=sys.stdout, highlight=False, soft_wrap=False)
 
 
-def plain(value):
+def plain(value: Any) -> Any:
     """A value as JSON can hold it; numbers that are not finite become null."""
     if isinstance(value, dict):
         return {str(key): plain(part) for key, part in value.items()}
@@ -80,7 +90,7 @@ def plain(value):
     return value if known else str(value)
 
 
-def number(value, digits=4):
+def number(value: Any, digits: int = 4) -> str:
     """A number for people: thousands apart, and few digits.
 
     Examples
@@ -101,7 +111,7 @@ def number(value, digits=4):
     return f"{value:,.0f}" if abs(value) >= _LARGE else f"{value:.{digits}g}"
 
 
-def byte_size(count):
+def byte_size(count: int) -> str:
     """Bytes for people: ``1.2 MB``."""
     size, unit = float(count), "bytes"
     for unit in ("bytes", "KB", "MB", "GB", "TB"):
@@ -111,7 +121,7 @@ def byte_size(count):
     return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.3g} {unit}"
 
 
-def properties(pairs):
+def properties(pairs: Iterable[tuple[str, Any]]) -> Text:
     """Names and values as lines; those whose value is None are left out."""
     from rich.text import Text
 
@@ -125,21 +135,29 @@ def properties(pairs):
     return text
 
 
-def listing(headers, rows, *, text=()):
+def listing(
+    headers: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    *,
+    text: Iterable[str] = (),
+) -> RichTable:
     """Rows under headers; columns are numbers, but for those named in ``text``."""
     from rich import box
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD)
     for header in headers:
-        side = "left" if header in text else "right"
-        table.add_column(_escaped(header), justify=side, overflow="fold")
+        table.add_column(
+            _escaped(header),
+            justify="left" if header in text else "right",
+            overflow="fold",
+        )
     for row in rows:
         table.add_row(*(_escaped(cell) for cell in row))
     return table
 
 
-def preview(table, remark=None):
+def preview(table: pa.Table, remark: str | None = None) -> RenderableType:
     """The rows of a pyarrow table, as many of its columns as the screen is wide."""
     from rich.console import Group
     from rich.text import Text
@@ -157,7 +175,7 @@ def preview(table, remark=None):
     return Group(shown, Text(", ".join(remarks), style="dim")) if remarks else shown
 
 
-def _fitting(names, rows, width):
+def _fitting(names: list[str], rows: list[list[str]], width: int) -> int:
     """How many columns stand side by side on a screen."""
     used = _CELL_PADDING
     for index, name in enumerate(names):
@@ -167,15 +185,15 @@ def _fitting(names, rows, width):
     return len(names)
 
 
-def short_list(names, most=8):
+def short_list(names: Iterable[Any], most: int = 8) -> str:
     """Names in a row, of many only the first ones."""
-    names = [str(name) for name in names]
-    if len(names) <= most:
-        return ", ".join(names)
-    return f"{', '.join(names[:most])} and {len(names) - most:,} more"
+    texts = [str(name) for name in names]
+    if len(texts) <= most:
+        return ", ".join(texts)
+    return f"{', '.join(texts[:most])} and {len(texts) - most:,} more"
 
 
-def _escaped(value):
+def _escaped(value: Any) -> str:
     """Text in which nothing is markup."""
     from rich.markup import escape
 

@@ -1,25 +1,36 @@
 """The work of ``rhokit fit``: what was asked for, checked, learned, saved, told."""
 
+from __future__ import annotations
+
 import time
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from rhokit.cli.console import byte_size, number, properties, short_list
-from rhokit.cli.diagnosis import diagnosed
-from rhokit.cli.errors import UsageError, UserError
+import rhokit
+from rhokit.cli.console import Output, byte_size, number, properties, short_list
+from rhokit.cli.descriptions import described, described_pairs
+from rhokit.cli.failures import UsageError, UserError
 from rhokit.cli.kinds import guess_kind
-from rhokit.cli.models import KINDS, Note, kind_of, load_model, save_model, total_weight
 from rhokit.cli.options import names_of
-from rhokit.cli.sources import check_output, digest, opened, refuse_overwriting
-from rhokit.cli.tables import Rows
+from rhokit.cli.sources import Source, check_output, digest, opened, refuse_overwriting
+from rhokit.cli.stored_models import (
+    KINDS,
+    Note,
+    column_names,
+    load_model,
+    save_model,
+)
+from rhokit.cli.table_files import TableFiles
+from rhokit.streams import typical_values
 
 # Options that are not named like the parameters that they set.
 _OPTIONS = {"n_components": "--components", "feature_map": "--map"}
 
 
 @dataclass(frozen=True)
-class Wish:
+class FitRequest:
     """What a user asked ``fit`` for; names are those of the options."""
 
     target: list[str] = field(default_factory=list)
@@ -32,114 +43,127 @@ class Wish:
     like: Path | None = None
     memory_limit: str | None = None
     checkpoint: Path | None = None
-    parameters: dict = field(default_factory=dict)
+    parameters: dict[str, Any] = field(default_factory=dict)
     seed: int = 0
 
 
-def fitted(out, data, output, wish):
+def fit_and_save(
+    out: Output, data: list[str], output: Path, request: FitRequest
+) -> None:
     """Fit a model to data, write it to a file, and say what it is."""
     start = time.monotonic()
     with opened(data) as source:
-        others = [] if wish.like is None else [wish.like]
+        others = [] if request.like is None else [request.like]
         check_output(output, [*source.files, *others])
-        if wish.checkpoint is not None:
-            refuse_overwriting("--checkpoint", wish.checkpoint, [output, *source.files])
-        rows = Rows(source)
-        model, note, reason = _planned(rows, wish)
-        columns = _columns(rows, model, note, wish)
-        categories = names_of(wish.categories, rows.names)
-        rows.require(categories)
-        with _named_errors(source, rows):
-            note = replace(note, fill=_fill(source, columns, note, wish))
-            _fit(model, source, columns, categories, note, wish)
-        note = replace(note, sources=tuple(_describe(source, model, wish)))
+        if request.checkpoint is not None:
+            refuse_overwriting(
+                "--checkpoint", request.checkpoint, [output, *source.files]
+            )
+        table = TableFiles(source)
+        model, note, reason = _blank_model(table, request)
+        columns = _columns(table, model, note, request)
+        categories = names_of(request.categories, table.names)
+        table.require(categories)
+        with source.named_errors():
+            note = replace(note, fill=_fill(source, columns, note, request))
+            _fit(model, source, columns, categories, note, request)
+        note = replace(note, sources=tuple(_describe(source, model, request)))
     size = save_model(model, note, output)
     told = _told(model, note, output, size, time.monotonic() - start)
-    out.result(told | {"guessed_because": reason}, *_shown(model, told, reason))
+    told["guessed_because"] = reason
+    out.result(told, *_shown(told))
 
 
-def _planned(rows, wish):
+def _blank_model(
+    table: TableFiles, request: FitRequest
+) -> tuple[Any, Note, str | None]:
     """An estimator, what it is for, and why it is of that kind where nobody said so."""
-    import rhokit
-
-    if wish.like is not None:
-        return _like(wish)
-    target = names_of(wish.target, rows.names)
-    kind, reason = wish.kind, None
+    if request.like is not None:
+        return _like(request.like, request)
+    target = names_of(request.target, table.names)
+    kind, reason = request.kind, None
     if kind is None:
-        kind, reason = guess_kind(rows, target)
+        kind, reason = guess_kind(table, target)
     if (kind == "density") != (not target):
         raise UsageError(
             f"--kind {kind} needs a --target"
             if not target
             else "--kind density takes no --target"
         )
-    if "bounds" in wish.parameters and kind != "values":
+    if "bounds" in request.parameters and kind != "values":
         raise UsageError(f"--bounds is for values, not for {kind}")
     make = getattr(rhokit, KINDS[kind])
-    model = make(**wish.parameters, random_state=wish.seed)
-    return model, Note(tuple(target), wish.weight), reason if target else None
+    model = make(**request.parameters, random_state=request.seed)
+    return model, Note(tuple(target), request.weight), reason if target else None
 
 
-def _like(wish):
+def _like(like: Path, request: FitRequest) -> tuple[Any, Note, None]:
     """A model without rows that has another's plan, and what the other was for."""
-    other = load_model(wish.like)
-    if wish.parameters:
-        names = short_list(_OPTIONS.get(p, f"--{p}") for p in wish.parameters)
-        raise UsageError(
-            f"--like takes over the plan of {wish.like}: leave out {names}"
-        )
-    if wish.kind not in (None, other.kind):
-        raise UsageError(f"--like {wish.like} is a model of kind {other.kind}")
+    other = load_model(like)
+    if request.parameters:
+        names = short_list(_OPTIONS.get(p, f"--{p}") for p in request.parameters)
+        raise UsageError(f"--like takes over the plan of {like}: leave out {names}")
+    if request.kind not in (None, other.kind):
+        raise UsageError(f"--like {like} is a model of kind {other.kind}")
     if not hasattr(other.model, "blank"):
         kind = type(other.model).__name__
-        raise UserError(
-            f"{wish.like}: a {kind} is trained, and its plan cannot be used"
-        )
-    asked = [name for text in wish.target for name in (text, *text.split(","))]
-    target = other.note.target or tuple(names_of(wish.target, []))
+        raise UserError(f"{like}: a {kind} is trained, and its plan cannot be used")
+    asked = [name for text in request.target for name in (text, *text.split(","))]
+    target = other.note.target or tuple(names_of(request.target, []))
     if asked and not set(target) <= set(asked):
-        raise UsageError(f"--like {wish.like} has the target {short_list(target)}")
+        raise UsageError(f"--like {like} has the target {short_list(target)}")
     if other.kind != "density" and not target:
-        raise UsageError(f"--like {wish.like} does not tell its target: give --target")
-    note = Note(target, wish.weight or other.note.weight, fill=other.note.fill)
+        raise UsageError(f"--like {like} does not tell its target: give --target")
+    note = Note(target, request.weight or other.note.weight, fill=other.note.fill)
     return other.model.blank(), note, None
 
 
-def _columns(rows, model, note, wish):
+def _columns(
+    table: TableFiles, model: Any, note: Note, request: FitRequest
+) -> list[str]:
     """The columns to learn from: those of a plan, or those that were asked for."""
-    known = getattr(model, "feature_names_in_", None)
-    chosen, dropped = (names_of(w, rows.names) for w in (wish.columns, wish.drop))
+    known = column_names(model)
+    chosen, dropped = (
+        names_of(given, table.names) for given in (request.columns, request.drop)
+    )
     if known is not None:
-        known = known.tolist()
         if (chosen and chosen != known) or set(known) & set(dropped):
-            raise UsageError(f"--like {wish.like} has the columns {short_list(known)}")
-        rows.require(known)
+            raise UsageError(
+                f"--like {request.like} has the columns {short_list(known)}"
+            )
+        table.require(known)
         return known
     taken = {*note.not_columns, *dropped}
-    rows.require(taken)
+    table.require(taken)
     if both := sorted(taken & set(chosen)):
         raise UsageError(f"--columns {both[0]} is also target, weight or dropped")
-    columns = [name for name in chosen or rows.names if name not in taken]
-    rows.require(columns)
+    columns = [name for name in chosen or table.names if name not in taken]
+    table.require(columns)
     if not columns:
         raise UsageError("no columns are left to learn from")
     return columns
 
 
-def _fill(source, columns, note, wish):
+def _fill(
+    source: Source, columns: list[str], note: Note, request: FitRequest
+) -> dict[str, Any]:
     """What to fill in where values are missing, if that is wanted."""
-    from rhokit.streams import typical_values
-
-    if wish.missing != "impute":
+    if request.missing != "impute":
         return {}
-    return note.fill or typical_values(source.argument, columns, random_state=wish.seed)
+    return note.fill or typical_values(
+        source.argument, columns, random_state=request.seed
+    )
 
 
-def _fit(model, source, columns, categories, note, wish):
+def _fit(
+    model: Any,
+    source: Source,
+    columns: list[str],
+    categories: list[str],
+    note: Note,
+    request: FitRequest,
+) -> None:
     """Fit from files."""
-    import rhokit
-
     target = list(note.target)
     rhokit.fit_files(
         model,
@@ -148,37 +172,28 @@ def _fit(model, source, columns, categories, note, wish):
         target=(target[0] if len(target) == 1 else target) or None,
         weight=note.weight,
         categories=categories,
-        missing=note.fill if wish.missing == "impute" else wish.missing,
-        memory_limit=wish.memory_limit,
-        checkpoint=wish.checkpoint,
+        missing=note.fill if request.missing == "impute" else request.missing,
+        memory_limit=request.memory_limit,
+        checkpoint=request.checkpoint,
     )
 
 
-@contextmanager
-def _named_errors(source, rows):
-    """Let what is wrong with data be said with their name."""
-    try:
-        yield
-    except (UserError, ImportError):
-        raise
-    except (ValueError, TypeError, OSError) as error:
-        raise UserError(diagnosed(source, rows, error)) from error
-
-
-def _describe(source, model, wish):
+def _describe(
+    source: Source, model: Any, request: FitRequest
+) -> Iterator[dict[str, Any]]:
     """What to remember of the files."""
-    alone = len(source.files) == 1 and wish.weight is None
+    alone = len(source.files) == 1 and request.weight is None
     for file in source.files:
         name = source.name if source.is_standard_input else file.name
         told = {"name": name, "bytes": file.stat().st_size, "sha256": digest(file)}
-        rows = round(total_weight(model)) if alone else None
+        rows = round(model.fitted_model().total_weight) if alone else None
         yield told | {"rows": rows}
 
 
-def _told(model, note, output, size, seconds):
+def _told(
+    model: Any, note: Note, output: Path, size: int, seconds: float
+) -> dict[str, Any]:
     """What was made, for programs."""
-    from rhokit.cli.info import described
-
     return described(model, note) | {
         "output": str(output),
         "bytes": size,
@@ -186,11 +201,10 @@ def _told(model, note, output, size, seconds):
     }
 
 
-def _shown(model, told, reason):
-    """The same for people."""
-    from rhokit.cli.info import described_pairs
-
-    guess = f"{kind_of(model)} (guessed: {reason})" if reason else kind_of(model)
+def _shown(told: dict[str, Any]) -> Iterator[Any]:
+    """What was made, for people."""
+    kind, reason = told["kind"], told["guessed_because"]
+    guess = f"{kind} (guessed: {reason})" if reason else kind
     size, seconds = byte_size(told["bytes"]), told["seconds"]
     yield properties(
         [

@@ -1,12 +1,20 @@
 """What a target is, told from its values."""
 
-from dataclasses import dataclass, field
+from __future__ import annotations
 
-from rhokit.cli.errors import UserError
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rhokit.cli.failures import UserError
+from rhokit.cli.table_files import TableFiles
+from rhokit.streams.arrow import is_category, is_number
 
 # More different whole numbers than this are values, not classes; and so are those that
 # hardly ever come twice.
-_MOST_CLASSES = 20
+_MOST_WHOLE_NUMBERS = 20
 _ROWS_PER_CLASS = 5
 
 
@@ -14,26 +22,24 @@ _ROWS_PER_CLASS = 5
 class _Looked:
     """What has been seen of a column of numbers."""
 
-    values: set = field(default_factory=set)
+    values: set[float] = field(default_factory=set)
     n_rows: int = 0
 
-    def add(self, column):
+    def add(self, column: Any) -> bool:
         """Take up a batch; whether that settles that these are values."""
-        import pyarrow.compute as pc
-
         distinct = pc.unique(column.drop_null()).to_pylist()
         self.n_rows += len(column)
         self.values.update(distinct)
         whole = all(float(value).is_integer() for value in distinct)
-        return not whole or len(self.values) > _MOST_CLASSES
+        return not whole or len(self.values) > _MOST_WHOLE_NUMBERS
 
 
-def guess_kind(rows, target):
+def guess_kind(table: TableFiles, target: list[str]) -> tuple[str, str]:
     """The kind of model that a target asks for, and why.
 
     Parameters
     ----------
-    rows : Rows
+    table : TableFiles
     target : list of str
 
     Returns
@@ -41,26 +47,21 @@ def guess_kind(rows, target):
     kind : {"density", "classes", "values"}
     reason : str
     """
-
-    from rhokit.streams.arrow import is_category, is_number
-
     if not target:
         return "density", "there is no target"
-    rows.require(target)
+    table.require(target)
     if len(target) > 1:
         return "values", "there are several targets"
     (name,) = target
-    kind = rows.schema.field(name).type
+    kind = table.schema.field(name).type
     if is_category(kind) or not is_number(kind):
         return "classes", f"column {name!r} holds {_word(kind)}"
-    return _guess_from_values(rows, name)
+    return _guess_from_values(table, name)
 
 
-def _guess_from_values(rows, name):
-    import pyarrow as pa
-
+def _guess_from_values(table: TableFiles, name: str) -> tuple[str, str]:
     looked = _Looked()
-    for batch in rows.batches([name], {name: pa.float64()}):
+    for batch in table.batches([name], {name: pa.float64()}):
         if looked.add(batch.table.column(name)):
             return "values", f"column {name!r} holds many different numbers"
     if not looked.values:
@@ -71,7 +72,5 @@ def _guess_from_values(rows, name):
     return "classes", f"column {name!r} holds {count} different whole numbers"
 
 
-def _word(kind):
-    import pyarrow as pa
-
+def _word(kind: pa.DataType) -> str:
     return "truth values" if pa.types.is_boolean(kind) else "text"

@@ -2,13 +2,20 @@
 
 import functools
 import inspect
+from collections.abc import Callable, Iterable
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from rhokit.cli.console import Output
-from rhokit.cli.errors import debugging, report, warnings_as_lines
+from rhokit.cli.failures import (
+    UsageError,
+    debugging,
+    report_failure,
+    warnings_as_lines,
+)
 
 ModelPath = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)
@@ -44,7 +51,45 @@ Target = Annotated[
     ),
 ]
 
-_SHARED = {
+
+class Precision(StrEnum):
+    """Precision of numbers."""
+
+    float32 = "float32"
+    float64 = "float64"
+
+
+class QueryGaps(StrEnum):
+    """What to do with rows to be asked for that lack a value."""
+
+    refuse = "raise"
+    empty = "empty"
+    integrate = "integrate"
+    impute = "impute"
+
+
+Missing = Annotated[
+    QueryGaps,
+    typer.Option(
+        metavar="HOW",
+        help="Rows that lack values: raise (an error), empty (no answer), integrate "
+        "(answered from the other columns), impute (filled in as by fit).",
+    ),
+]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="A,B|all",
+        help="Columns to carry over to the output.",
+        show_default=False,
+    ),
+]
+Coverage = Annotated[
+    float,
+    typer.Option(help="Of values: the interval holds so large a share of them."),
+]
+
+_SHARED: dict[str, Any] = {
     "as_json": Annotated[
         bool, typer.Option("--json", help="One JSON object on stdout, nothing else.")
     ],
@@ -57,7 +102,7 @@ _SHARED = {
 }
 
 
-def command(function):
+def command(function: Callable[..., int | None]) -> Callable[..., int]:
     """A function that takes an Output as a command: shared options, errors as lines.
 
     The function's first parameter is ``out``; what it returns is the exit code, 0
@@ -66,7 +111,7 @@ def command(function):
     name = function.__name__.rstrip("_")
 
     @functools.wraps(function)
-    def run(*, as_json, quiet, debug, **options):
+    def run(*, as_json: bool, quiet: bool, debug: bool, **options: Any) -> int:
         out = Output(json=as_json, quiet=quiet)
         try:
             with out.progress(), warnings_as_lines(name):
@@ -74,7 +119,7 @@ def command(function):
         except (Exception, KeyboardInterrupt) as error:
             if isinstance(error, BrokenPipeError):
                 raise
-            return report(name, error, debug=debugging(debug))
+            return report_failure(name, error, debug=debugging(debug))
 
     own = list(inspect.signature(function).parameters.values())[1:]
     shared = [
@@ -84,15 +129,22 @@ def command(function):
         for key, kind in _SHARED.items()
     ]
     own = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]
-    del run.__wrapped__
-    run.__signature__ = inspect.Signature([*own, *shared])
+    del vars(run)["__wrapped__"]
     run.__annotations__ = {p.name: p.annotation for p in [*own, *shared]}
+    vars(run)["__signature__"] = inspect.Signature([*own, *shared])
     return run
 
 
-def names_of(given, known):
+def check_coverage(coverage: float) -> None:
+    """Refuse what is no share of the values."""
+    if not 0 < coverage < 1:
+        raise UsageError(f"--coverage must be between 0 and 1, got {coverage}")
+
+
+def names_of(given: Iterable[str] | None, known: Iterable[str]) -> list[str]:
     """Column names from ``a,b`` and repeated options; a known name may have commas."""
-    names = []
+    names: list[str] = []
+    known = set(known)
     for text in given or []:
         parts = [text] if text in known else [part.strip() for part in text.split(",")]
         names += [part for part in parts if part]

@@ -1,14 +1,27 @@
 """Questions to a model about the rows of a table, answered batch by batch."""
 
-from contextlib import contextmanager
+from __future__ import annotations
 
-from rhokit.cli.answers import PROBABILITY
-from rhokit.cli.console import number, preview, properties
-from rhokit.cli.errors import UserError
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from rhokit.cli.answers import PROBABILITY, Answers, Ask, can_leave_out
+from rhokit.cli.console import Output, number, preview, properties
+from rhokit.cli.failures import UserError
+from rhokit.cli.model_rows import ModelRows
 from rhokit.cli.options import names_of
-from rhokit.cli.rows import ModelRows
-from rhokit.cli.sources import check_output, refuse_inside
-from rhokit.cli.writers import ENDINGS, is_text, piped, written
+from rhokit.cli.sources import Source, check_output, refuse_inside
+from rhokit.cli.stored_models import StoredModel
+from rhokit.cli.summaries import Summary
+from rhokit.cli.table_files import FileBatch
+from rhokit.cli.writers import ENDINGS, TakeTable, is_text, piped, written
+from rhokit.progress import ProgressBar
 
 _PREVIEW_ROWS = 10
 _FEW_CLASSES = 3
@@ -20,7 +33,7 @@ class Question:
 
     Parameters
     ----------
-    loaded : Loaded
+    stored : StoredModel
     source : Source
     output : Path, optional
     keep : list of str, optional
@@ -29,19 +42,27 @@ class Question:
     target : str, optional
     """
 
-    def __init__(self, loaded, source, output, keep, missing, target):
+    def __init__(
+        self,
+        stored: StoredModel,
+        source: Source,
+        output: Path | None,
+        keep: Iterable[str] | None,
+        missing: str,
+        target: str | None,
+    ) -> None:
         if output is not None:
-            check_output(output, [*source.files, loaded.path], ENDINGS)
+            check_output(output, [*source.files, stored.path], ENDINGS)
             refuse_inside(output, source.paths)
-        self.loaded, self.source, self.output = loaded, source, output
+        self.stored, self.source, self.output = stored, source, output
         self.leaves_out = False
-        self.rows = ModelRows(loaded, source, target, missing)
-        names = self.rows.rows.names
+        self.rows = ModelRows(stored, source, target, missing)
+        names = self.rows.table.names
         every = list(keep or []) == ["all"] and "all" not in names
         self.keep = names if every else names_of(keep, names)
-        self.rows.rows.require(self.keep)
+        self.rows.table.require(self.keep)
 
-    def batches(self):
+    def batches(self) -> Iterator[FileBatch]:
         """Batches with what is kept and, if it is there, the target."""
         others = list(self.keep)
         if self.rows.has_target:
@@ -49,18 +70,31 @@ class Question:
         return self.rows.batches(others, as_text=is_text(self.output))
 
     @property
-    def is_training(self):
+    def is_training(self) -> bool:
         """Whether these are the files that the model was fitted to."""
-        return self.loaded.note.has_seen(self.source.files)
+        return self.stored.note.has_seen(self.source.files)
 
-    def left_out(self):
+    def scored(self, X: Any, batch: FileBatch, whole: NDArray[np.bool_]) -> Answers:
+        """The log-density of rows."""
+        return {"log_density": self.rows.model.score_samples(X)}
+
+    def left_out(self) -> Ask:
         """Asks for the log-density of training rows, each left out in turn."""
-        from rhokit.cli.answers import can_leave_out, log_density_left_out
+        self._refuse_to_leave_out()
+        self.leaves_out = True
+        rows = self.rows
 
-        model, note = self.rows.model, self.loaded.note
-        if note.weight is not None:
+        def ask(X: Any, batch: FileBatch, whole: NDArray[np.bool_]) -> Answers:
+            y = rows.targets(batch)[whole] if rows.has_target else None
+            return {"log_density": rows.model.score_samples(X, y, leave_one_out=True)}
+
+        return ask
+
+    def _refuse_to_leave_out(self) -> None:
+        weight = self.stored.note.weight
+        if weight is not None:
             raise UserError(
-                f"{self.loaded.path}: rows had weights (column {note.weight!r}), and "
+                f"{self.stored.path}: rows had weights (column {weight!r}), and "
                 "cannot be left out one by one"
             )
         if self.rows.integrates:
@@ -68,56 +102,37 @@ class Question:
                 "rows that lack values are no rows of the model: they cannot be left "
                 "out of it (--missing empty leaves them unanswered)"
             )
-        if not can_leave_out(model, self.rows.has_target):
+        if not can_leave_out(self.rows.model, self.rows.has_target):
             raise UserError(
-                f"{self.loaded.path}: leaving rows out needs a model with exact sums "
+                f"{self.stored.path}: leaving rows out needs a model with exact sums "
                 "and, if it has a target, the target's column (--target)"
             )
 
-        def ask(X, batch, whole):
-            y = self.rows.targets(batch)[whole] if self.rows.has_target else None
-            return {"log_density": log_density_left_out(model, X, y)}
 
-        self.leaves_out = True
-        return ask
+def answer(
+    out: Output, question: Question, ask: Ask, summary: Summary, label: str
+) -> None:
+    """Put a question to all rows, hand on the answers, and sum them up.
 
-
-def answer(out, question, ask, label, key):
-    """Put a question to all rows, and hand on the answers.
-
-    Parameters
-    ----------
-    out : Output
-    question : Question
-    ask : callable
-        From rows, their batch and which rows of it they are, to columns by name.
-    label : str
-        For the progress bar.
-    key : str
-        The column that the summary is about.
+    ``label`` stands beside the progress bar.
     """
-    from rhokit.cli.summaries import summary_for
-    from rhokit.progress import ProgressBar
-
     rows, seen = question.rows, 0
-    summary = summary_for(rows, key)
     with ProgressBar(label) as bar, _sink(out, question) as (give, kept):
         for batch in question.batches():
             columns, whole = rows.asked(batch, ask)
             summary.add(columns, batch, whole)
             give(_table(question, batch, columns, whole))
             seen += len(whole)
-            bar.count(seen, rows.rows.n_rows)
+            bar.count(seen, rows.table.n_rows)
         if not seen:
             raise UserError(f"{question.source.name}: the table holds no rows")
     _report(out, question, summary, kept)
 
 
-def _table(question, batch, columns, whole):
+def _table(
+    question: Question, batch: FileBatch, columns: Answers, whole: NDArray[np.bool_]
+) -> pa.Table:
     """What was kept and the answers side by side; nothing where rows lack values."""
-    import numpy as np
-    import pyarrow as pa
-
     places = pa.array(np.cumsum(whole) - 1, mask=~whole)
     names = list(question.keep)
     arrays = [batch.table.column(name).combine_chunks() for name in names]
@@ -133,9 +148,11 @@ def _table(question, batch, columns, whole):
 
 
 @contextmanager
-def _sink(out, question):
+def _sink(
+    out: Output, question: Question
+) -> Iterator[tuple[TakeTable, list[pa.Table]]]:
     """Where tables go, and those of them that are kept to be shown."""
-    kept = []
+    kept: list[pa.Table] = []
     if question.output is not None:
         with written(question.output) as give:
             yield give, kept
@@ -144,7 +161,7 @@ def _sink(out, question):
     elif out.shows_tables:
         left = [_PREVIEW_ROWS]
 
-        def give_few(table):
+        def give_few(table: pa.Table) -> None:
             kept.append(table.slice(0, left[0]))
             left[0] -= kept[-1].num_rows
 
@@ -154,10 +171,10 @@ def _sink(out, question):
             yield give, kept
 
 
-def _report(out, question, summary, kept):
+def _report(
+    out: Output, question: Question, summary: Summary, kept: list[pa.Table]
+) -> None:
     """Say how many rows there were and what was found; show a few."""
-    import pyarrow as pa
-
     training = question.is_training
     data = summary.to_json() | {"training_rows": training}
     pairs = [*summary.pairs()]
@@ -168,8 +185,7 @@ def _report(out, question, summary, kept):
     if question.output is not None:
         data["output"] = str(question.output)
         out.result(data, properties([*pairs, ("written to", str(question.output))]))
-        return
-    if out.json:
+    elif out.json:
         out.result(data | {"records": pa.concat_tables(kept).to_pylist()})
     elif out.shows_tables:
         few = pa.concat_tables(kept)
@@ -178,23 +194,20 @@ def _report(out, question, summary, kept):
         out.result(data, preview(_for_people(few), remark), properties(pairs))
 
 
-def _for_people(table):
+def _for_people(table: pa.Table) -> pa.Table:
     """Rows with their numbers; of many probabilities the two largest."""
-    import numpy as np
-    import pyarrow as pa
-
     numbers = pa.array(np.arange(1, len(table) + 1))
     table = table.add_column(0, "row", numbers)
     names = [n for n in table.column_names if n.startswith(PROBABILITY)]
     if len(names) <= _FEW_CLASSES:
         return table
-    chances = np.stack([table.column(name).to_numpy() for name in names], axis=1)
-    first, second = np.argsort(-chances, axis=1, kind="stable")[:, :2].T
+    found = np.stack([table.column(name).to_numpy() for name in names], axis=1)
+    first, second = np.argsort(-found, axis=1, kind="stable")[:, :2].T
     labels = np.array([name.removeprefix(PROBABILITY) for name in names])
     every = np.arange(len(table))
     return (
         table.drop_columns(names)
-        .append_column("probability", pa.array(chances[every, first]))
+        .append_column("probability", pa.array(found[every, first]))
         .append_column("next", pa.array(labels[second]))
-        .append_column("its probability", pa.array(chances[every, second]))
+        .append_column("its probability", pa.array(found[every, second]))
     )

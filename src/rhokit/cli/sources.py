@@ -4,16 +4,18 @@ import hashlib
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from rhokit.cli.errors import UsageError, UserError
+from rhokit.cli.failures import UsageError, UserError
+from rhokit.errors import DataError
 
 STANDARD_INPUT = "-"
 _NAME_OF_STANDARD_INPUT = "standard input"
 # What binary tables start with; a text starts with its columns' names.
-_MAGIC = {b"PAR1": ".parquet", b"ARROW1": ".arrow"}
+_FIRST_LETTERS = {b"PAR1": ".parquet", b"ARROW1": ".arrow"}
 _COMPRESSED = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\x28\xb5\x2f\xfd": ".zst"}
 _FIRST_BYTES = 2**16
 # Of larger files, pieces spread over the whole are digested.
@@ -38,7 +40,7 @@ class Source:
     is_standard_input: bool = False
 
     @property
-    def name(self):
+    def name(self) -> str:
         """What people call it."""
         if self.is_standard_input:
             return _NAME_OF_STANDARD_INPUT
@@ -47,17 +49,30 @@ class Source:
         return f"{first} and {more:,} more" if more else first
 
     @property
-    def argument(self):
-        """The same for functions that take a path or a list of them."""
+    def argument(self) -> Path | list[Path]:
+        """What functions take that want a path or a list of them."""
         return self.paths[0] if len(self.paths) == 1 else list(self.paths)
 
-    def name_of(self, file):
+    def name_of(self, file: str | Path) -> str:
         """What people call one of the files."""
         return _NAME_OF_STANDARD_INPUT if self.is_standard_input else str(file)
 
+    @contextmanager
+    def named_errors(self) -> Iterator[None]:
+        """Let errors of the library name the file that is wrong, or all of them."""
+        try:
+            yield
+        except (UserError, ImportError):
+            raise
+        except DataError as error:
+            file = self.name if error.file is None else self.name_of(error.file)
+            raise error.at(file=file) from error
+        except (ValueError, TypeError, OSError) as error:
+            raise UserError(f"{self.name}: {error}") from error
+
 
 @contextmanager
-def opened(given):
+def opened(given: list[str]) -> Iterator[Source]:
     """The source of some arguments, for as long as it is needed.
 
     Parameters
@@ -76,7 +91,7 @@ def opened(given):
         yield Source((file,), (file,), is_standard_input=True)
 
 
-def _files(path):
+def _files(path: Path) -> list[Path]:
     """The files of a path, refused where they are not there, unreadable or empty."""
     from rhokit.streams.files import FORMATS, format_of
 
@@ -94,7 +109,7 @@ def _files(path):
     return found
 
 
-def _refuse_unreadable(file):
+def _refuse_unreadable(file: Path) -> None:
     try:
         with open(file, "rb") as stream:
             first = stream.read(1)
@@ -104,15 +119,16 @@ def _refuse_unreadable(file):
         raise UserError(f"{file}: the file is empty")
 
 
-def _is_table(path):
+def _is_table(path: Path) -> bool:
     from rhokit.streams.files import format_of
 
-    return path.is_file() and not path.name.startswith((".", "_")) and format_of(path)
+    hidden = path.name.startswith((".", "_"))
+    return path.is_file() and not hidden and format_of(path) is not None
 
 
-def _spooled(folder):
+def _spooled(folder: Path) -> Path:
     """Standard input as a file, whose ending tells what it is."""
-    stream = getattr(sys.stdin, "buffer", sys.stdin)
+    stream = sys.stdin.buffer
     first = stream.read(_FIRST_BYTES)
     if not first:
         raise UserError("standard input: there is nothing to read")
@@ -123,7 +139,7 @@ def _spooled(folder):
     return file
 
 
-def ending_of(first):
+def ending_of(first: bytes) -> str:
     """The ending of a file that starts with these bytes.
 
     Examples
@@ -132,7 +148,7 @@ def ending_of(first):
     >>> [ending_of(first) for first in (b"PAR1...", b"a,b\\n1,2", b"a\\tb\\n1\\t2")]
     ['.parquet', '.csv', '.tsv']
     """
-    for magic, ending in _MAGIC.items():
+    for magic, ending in _FIRST_LETTERS.items():
         if first.startswith(magic):
             return ending
     for magic, ending in _COMPRESSED.items():
@@ -142,7 +158,7 @@ def ending_of(first):
     return ".tsv" if header.count(b"\t") > header.count(b",") else ".csv"
 
 
-def digest(path):
+def digest(path: Path) -> str:
     """SHA-256 of a file's size and bytes; of a large one, of 64 pieces of it."""
     size = path.stat().st_size
     found = hashlib.sha256(str(size).encode())
@@ -157,7 +173,7 @@ def digest(path):
     return found.hexdigest()
 
 
-def refuse_overwriting(option, output, inputs):
+def refuse_overwriting(option: str, output: Path, inputs: Iterable[Path]) -> None:
     """Refuse an output that is one of the inputs, or another output."""
     for path in inputs:
         same = output.absolute() == path.absolute()
@@ -165,7 +181,7 @@ def refuse_overwriting(option, output, inputs):
             raise UsageError(f"{option} {output} is one of the inputs: name another")
 
 
-def refuse_inside(output, paths):
+def refuse_inside(output: Path, paths: Iterable[Path]) -> None:
     """Refuse to add a table to a folder that is read."""
     for path in paths:
         if path.is_dir() and path.resolve() in output.resolve().parents:
@@ -174,9 +190,11 @@ def refuse_inside(output, paths):
             )
 
 
-def check_output(output, inputs, endings=None):
+def check_output(
+    output: Path, inputs: Iterable[Path], endings: tuple[str, ...] | None = None
+) -> None:
     """Refuse an output that cannot be, before any work is done."""
-    if endings is not None and not output.name.lower().endswith(tuple(endings)):
+    if endings is not None and not output.name.lower().endswith(endings):
         raise UsageError(f"--output {output} must end in one of {', '.join(endings)}")
     if output.is_dir():
         raise UsageError(f"--output {output} is a folder, not a file")

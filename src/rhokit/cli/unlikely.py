@@ -1,9 +1,19 @@
 """The least likely rows of a table of any size, kept while it is read."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 
-from rhokit.cli.errors import UserError
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from rhokit.cli.answers import Ask, can_leave_out
+from rhokit.cli.failures import UserError
+from rhokit.cli.responses import Question
+from rhokit.cli.table_files import FileBatch
+from rhokit.progress import ProgressBar
 
 
 @dataclass(frozen=True)
@@ -21,59 +31,58 @@ class Unlikely:
         Whether every row was left out of the model that scored it.
     """
 
-    table: Any
+    table: pa.Table
     n_rows: int
     n_unanswered: int
     n_below: int
     left_out: bool
 
 
-def least_likely(question, count, limit=None):
+def least_likely(
+    question: Question, count: int, limit: float | None = None
+) -> Unlikely:
     """Score the rows of a question, and keep the least likely ones."""
-    import numpy as np
-    import pyarrow as pa
-
-    from rhokit.progress import ProgressBar
-
     ask, left_out = _scorer(question)
-    kept, n_rows, n_scored, n_below = [], 0, 0, 0
+    kept: list[pa.Table] = []
+    n_rows = n_scored = n_below = 0
     with ProgressBar("Looking for anomalies") as bar:
         for batch in question.batches():
             columns, whole = question.rows.asked(batch, ask)
             logs, places = columns["log_density"], np.flatnonzero(whole)
             n_rows, n_scored = n_rows + len(whole), n_scored + len(logs)
             n_below += 0 if limit is None else int((logs < limit).sum())
-            fresh = _lowest(_numbered(batch, logs, places, question.rows), count)
+            fresh = _lowest(_numbered(batch, logs, places, question), count)
             kept = [_lowest(pa.concat_tables([*kept, fresh]), count)]
-            bar.count(n_rows, question.rows.rows.n_rows)
+            bar.count(n_rows, question.rows.table.n_rows)
     if not n_scored:
         what = "no rows that lack no value" if n_rows else "no rows"
         raise UserError(f"{question.source.name}: there are {what}")
     return Unlikely(kept[0], n_rows, n_rows - n_scored, n_below, left_out)
 
 
-def _scorer(question):
+def _scorer(question: Question) -> tuple[Ask, bool]:
     """What scores rows: without themselves, if the model was fitted to these files."""
-    from rhokit.cli.answers import can_leave_out, log_density
-
-    loaded, rows = question.loaded, question.rows
-    knows = loaded.note.weight is None and not rows.integrates and question.is_training
+    stored, rows = question.stored, question.rows
+    knows = stored.note.weight is None and not rows.integrates and question.is_training
     if knows and can_leave_out(rows.model, rows.has_target):
         return question.left_out(), True
-    return lambda X, batch, whole: {"log_density": log_density(rows.model, X)}, False
+    return question.scored, False
 
 
-def _numbered(batch, logs, places, rows):
+def _numbered(
+    batch: FileBatch,
+    logs: NDArray[Any],
+    places: NDArray[np.intp],
+    question: Question,
+) -> pa.Table:
     """The rows of a batch that were scored: number, score, file, target, values."""
-    import pyarrow as pa
-
     table = batch.table.take(pa.array(places))
     columns = {
-        "row": pa.array(places + batch.first_row),
+        "row": pa.array(places + batch.start + 1),
         "log_density": pa.array(logs),
         "file": pa.array([batch.file] * len(places)),
     }
-    first = [name for name in rows.target if name in table.column_names]
+    first = [name for name in question.rows.target if name in table.column_names]
     rest = [name for name in table.column_names if name not in first]
     names = [name for name in first + rest if name not in columns]
     return pa.table(
@@ -82,9 +91,6 @@ def _numbered(batch, logs, places, rows):
     )
 
 
-def _lowest(table, count):
-    import numpy as np
-    import pyarrow as pa
-
+def _lowest(table: pa.Table, count: int) -> pa.Table:
     order = np.argsort(table.column("log_density").to_numpy(), kind="stable")
     return table.take(pa.array(order[:count]))

@@ -1,10 +1,21 @@
 """Model files of the command line: a model, and a note on where it comes from."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from rhokit.cli.errors import UserError
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from rhokit.cli.failures import UserError
 from rhokit.cli.sources import digest
+from rhokit.io import ModelFileError
+from rhokit.io.atomic import write_atomically
+from rhokit.io.model_files import pack_model, unpack_model
 
 _KEY = "command line"
 KINDS = {
@@ -13,6 +24,9 @@ KINDS = {
     "values": "QMRegressor",
     "ordinal": "QMOrdinalClassifier",
 }
+"""What ``fit`` makes, by what ``--kind`` says."""
+# Where ``--kind`` has another word than the read-outs have.
+_KIND_OF_READOUT = {"ordered": "ordinal"}
 
 
 @dataclass(frozen=True)
@@ -32,14 +46,15 @@ class Note:
 
     target: tuple[str, ...] = ()
     weight: str | None = None
-    sources: tuple[dict, ...] = ()
-    fill: dict = field(default_factory=dict)
+    sources: tuple[dict[str, Any], ...] = ()
+    fill: dict[str, Any] = field(default_factory=dict)
 
-    def to_json(self):
+    def to_json(self) -> dict[str, Any]:
+        """The note as a model file keeps it."""
         return {_KEY: asdict(self) | {"version": 1}}
 
     @classmethod
-    def from_json(cls, note):
+    def from_json(cls, note: dict[str, Any] | None) -> Note:
         """The note of a file; an empty one where there is none of ours."""
         told = (note or {}).get(_KEY)
         if not isinstance(told, dict):
@@ -53,16 +68,16 @@ class Note:
             fill if isinstance(fill, dict) else {},
         )
 
-    def merged(self, other):
+    def merged(self, other: Note) -> Note:
         """The note of a model that has seen what two models saw."""
         return replace(self, sources=self.sources + other.sources)
 
     @property
-    def not_columns(self):
+    def not_columns(self) -> set[str]:
         """Columns that are no part of a row."""
         return {*self.target, *([self.weight] if self.weight else [])}
 
-    def has_seen(self, files):
+    def has_seen(self, files: Sequence[Path]) -> bool:
         """Whether all of these files are among those that the model was fitted to."""
         known = {(each.get("bytes"), each.get("sha256")) for each in self.sources}
         sizes = {size for size, _ in known}
@@ -73,44 +88,48 @@ class Note:
         )
 
 
-def _list(value):
+def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
 @dataclass(frozen=True)
-class Loaded:
-    """A model, its note and its file."""
+class StoredModel:
+    """An estimator, its note and its file."""
 
-    model: object
+    model: Any
     note: Note
     path: Path
 
     @property
-    def kind(self):
+    def kind(self) -> str:
         """One of density, classes, values, ordinal."""
         return kind_of(self.model)
 
     @property
-    def columns(self):
+    def has_labels(self) -> bool:
+        """Whether it predicts classes, with an order or without."""
+        return self.kind in ("classes", "ordinal")
+
+    @property
+    def columns(self) -> list[str] | None:
         """Names of the columns of a row; None of a model of arrays, which has none."""
-        names = getattr(self.model, "feature_names_in_", None)
-        return None if names is None else [str(name) for name in names]
+        return column_names(self.model)
 
 
-def kind_of(model):
-    """What a model answers."""
-    if type(model).__name__.startswith("QMOrdinal"):
-        return "ordinal"
-    if hasattr(model, "predict_proba"):
-        return "classes"
-    return "values" if hasattr(model, "predict") else "density"
+def kind_of(model: Any) -> str:
+    """What a model answers, as ``--kind`` says it."""
+    kind = str(model.make_readout().kind)
+    return _KIND_OF_READOUT.get(kind, kind)
 
 
-def load_model(path, *, fitted=True):
+def column_names(model: Any) -> list[str] | None:
+    """Names of the columns that a model has learned, None where it knows none."""
+    names = getattr(model, "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names]
+
+
+def load_model(path: Path, *, fitted: bool = True) -> StoredModel:
     """Read a model file that the command line or :func:`rhokit.save` wrote."""
-    from rhokit.io import ModelFileError
-    from rhokit.io.model_files import unpack_model
-
     if not path.exists():
         raise UserError(f"{path}: no such file")
     if path.is_dir():
@@ -123,16 +142,11 @@ def load_model(path, *, fitted=True):
         reason = (error.strerror or str(error)).lower()
         raise UserError(f"{path}: {reason}") from error
     _check_is_model(model, path, fitted)
-    return Loaded(model, Note.from_json(note), path)
+    return StoredModel(model, Note.from_json(note), path)
 
 
-def _check_is_model(model, path, fitted):
-    from sklearn.base import BaseEstimator
-    from sklearn.exceptions import NotFittedError
-    from sklearn.utils.validation import check_is_fitted
-
-    answers = hasattr(model, "score_samples") or hasattr(model, "predict")
-    if not isinstance(model, BaseEstimator) or not answers:
+def _check_is_model(model: Any, path: Path, fitted: bool) -> None:
+    if not isinstance(model, BaseEstimator) or not hasattr(model, "make_readout"):
         raise UserError(f"{path}: holds a {type(model).__name__}, which is no model")
     if not fitted:
         return
@@ -142,11 +156,8 @@ def _check_is_model(model, path, fitted):
         raise UserError(f"{path}: this {type(model).__name__} holds no rows") from None
 
 
-def save_model(model, note, path):
+def save_model(model: Any, note: Note, path: Path) -> int:
     """Write a model and its note, whole or not at all; returns the bytes written."""
-    from rhokit.io.atomic import write_atomically
-    from rhokit.io.model_files import pack_model
-
     data = pack_model(model, note.to_json())
     try:
         write_atomically(path, data)
@@ -156,9 +167,23 @@ def save_model(model, note, path):
     return len(data)
 
 
-def total_weight(model):
-    """The weight of all rows that a model has seen."""
-    weights = model.state_.weight
-    # Every one of several targets has levels of its own.
-    n_targets = len(getattr(model, "output_maps_", None) or [None])
-    return float(weights.sum()) / n_targets
+def check_alike(first: StoredModel, other: StoredModel) -> None:
+    """Refuse models whose states have nothing to do with each other."""
+    one, two = type(first.model).__name__, type(other.model).__name__
+    if one != two:
+        raise UserError(f"{other.path}: is a {two}, but {first.path} is a {one}")
+    if not hasattr(first.model, "merge"):
+        raise UserError(f"{first.path}: a {one} is trained, and does not add up")
+    targets = first.note.target, other.note.target
+    if all(targets) and targets[0] != targets[1]:
+        raise UserError(
+            f"{other.path}: has the target {', '.join(targets[1])}, but "
+            f"{first.path} has {', '.join(targets[0])}"
+        )
+    if (first.columns or other.columns) != (other.columns or first.columns):
+        raise UserError(f"{other.path}: has other columns than {first.path}")
+    if first.model.fingerprint() != other.model.fingerprint():
+        raise UserError(
+            f"{other.path}: differs from {first.path} in scaling, gamma or map: fit it "
+            f"with --like {first.path}"
+        )

@@ -1,13 +1,15 @@
 """``rhokit fit``: a model file from tables of any size."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from rhokit.cli.errors import UsageError
-from rhokit.cli.options import DataPaths, ModelOutput
+from rhokit.cli.console import Output
+from rhokit.cli.failures import UsageError
+from rhokit.cli.options import DataPaths, ModelOutput, Precision
 
 
 class Kind(StrEnum):
@@ -19,49 +21,21 @@ class Kind(StrEnum):
     ordinal = "ordinal"
 
 
-class Map(StrEnum):
-    """Names of feature maps."""
-
-    auto = "auto"
-    grid = "grid"
-    landmarks = "landmarks"
-    fourier = "fourier"
-    quadrature = "quadrature"
-
-
-class Scale(StrEnum):
-    """Names of scalings."""
-
-    auto = "auto"
-    std = "std"
-    common = "common"
-    within = "within"
-    robust = "robust"
-    whiten = "whiten"
-    none = "none"
-
-
-class Dtype(StrEnum):
-    """Precision of features."""
-
-    float32 = "float32"
-    float64 = "float64"
-
-
-class Gaps(StrEnum):
-    """What to do with rows that lack a value."""
+class TrainingGaps(StrEnum):
+    """What to do with rows to learn from that lack a value."""
 
     refuse = "raise"
     drop = "drop"
     impute = "impute"
 
 
+_NO_SCALING = "none"
 _CHOICES, _LIMITS = "What is chosen for you otherwise", "Large data"
-_NAMES = {"metavar": "A,B", "show_default": False}
+_NAMES: dict[str, Any] = {"metavar": "A,B", "show_default": False}
 
 
 def fit(
-    out,
+    out: Output,
     data: DataPaths,
     output: ModelOutput,
     target: Annotated[
@@ -91,8 +65,9 @@ def fit(
         str | None, typer.Option(metavar="COLUMN", help="The rows' weights.")
     ] = None,
     missing: Annotated[
-        Gaps, typer.Option(help="Rows that lack a value: an error, left out, filled.")
-    ] = Gaps.refuse,
+        TrainingGaps,
+        typer.Option(help="Rows that lack a value: an error, left out, filled."),
+    ] = TrainingGaps.refuse,
     like: Annotated[
         Path | None,
         typer.Option(
@@ -124,7 +99,7 @@ def fit(
         ),
     ] = None,
     feature_map: Annotated[
-        Map | None,
+        str | None,
         typer.Option(
             "--map",
             metavar="NAME",
@@ -133,7 +108,7 @@ def fit(
         ),
     ] = None,
     scale: Annotated[
-        Scale | None,
+        str | None,
         typer.Option(
             metavar="NAME",
             help="Of the columns: auto, std, common, within, robust, whiten or none.",
@@ -149,7 +124,7 @@ def fit(
         ),
     ] = None,
     dtype: Annotated[
-        Dtype | None,
+        Precision | None,
         typer.Option(
             help="Precision of the features; float32 halves time and memory.",
             rich_help_panel=_LIMITS,
@@ -171,14 +146,14 @@ def fit(
             rich_help_panel=_LIMITS,
         ),
     ] = None,
-):
+) -> None:
     """Sum a table up in a model file, in one pass.
 
     Without --target a density; with one, classes or values, as its column says.
     """
-    from rhokit.cli.fitting import Wish, fitted
+    from rhokit.cli.fitting import FitRequest, fit_and_save
 
-    wish = Wish(
+    request = FitRequest(
         target=target or [],
         kind=kind and kind.value,
         columns=columns or [],
@@ -193,24 +168,42 @@ def fit(
             gamma=gamma and _number_or_word("--gamma", gamma),
             n_components=components,
             rank=rank and _rank(rank),
-            feature_map=feature_map and feature_map.value,
-            scale=scale and (None if scale is Scale.none else scale.value),
+            feature_map=feature_map and _map_name(feature_map),
+            scale=scale and _scale_name(scale),
             bounds=bounds and _bounds(bounds),
             dtype=dtype and dtype.value,
-            scale_is_none=scale is Scale.none,
         ),
         seed=seed,
     )
-    fitted(out, data, output, wish)
+    fit_and_save(out, data, output, request)
 
 
-def _parameters(*, scale_is_none, **given):
+def _parameters(**given: Any) -> dict[str, Any]:
     """The parameters that were asked for; a scale of none is one, too."""
     asked = {name: value for name, value in given.items() if value is not None}
-    return asked | ({"scale": None} if scale_is_none else {})
+    return asked | ({"scale": None} if asked.get("scale") == _NO_SCALING else {})
 
 
-def _number_or_word(option, text):
+def _map_name(name: str) -> str:
+    from rhokit.features.registry import planned_names
+
+    return _one_of("--map", name, ["auto", *planned_names()])
+
+
+def _scale_name(name: str) -> str:
+    from rhokit.plans.scaling import GROUP_RULES, SCALE_RULES
+
+    known = ["auto", *SCALE_RULES, *GROUP_RULES, _NO_SCALING]
+    return _one_of("--scale", name, known)
+
+
+def _one_of(option: str, name: str, known: Iterable[str]) -> str:
+    if name not in known:
+        raise UsageError(f"{option} must be one of {', '.join(known)}, got {name}")
+    return name
+
+
+def _number_or_word(option: str, text: str) -> float | str:
     try:
         number = float(text)
     except ValueError:
@@ -220,14 +213,14 @@ def _number_or_word(option, text):
     return number
 
 
-def _rank(text):
+def _rank(text: str) -> float | str:
     """A count, a share or a rule."""
     value = _number_or_word("--rank", text)
     is_count = isinstance(value, float) and value == int(value) and "." not in text
     return int(value) if is_count else value
 
 
-def _bounds(text):
+def _bounds(text: str) -> list[float]:
     try:
         low, high = (float(part) for part in text.split(","))
     except ValueError:

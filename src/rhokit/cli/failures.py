@@ -4,7 +4,11 @@ import os
 import sys
 import traceback
 import warnings
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TextIO
+
+from rhokit.errors import DataError
 
 FINE, WRONG_DATA, WRONG_USAGE, LIMIT_PASSED, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -36,27 +40,33 @@ class UsageError(UserError):
     """The arguments cannot be meant like that."""
 
 
-def one_line(error):
+def one_line(error: BaseException | Warning | str) -> str:
     """What an exception says, as one line, in terms of the command line."""
-    text = " ".join(str(error).split())
+    text = " ".join(_text(error).split())
     text = "".join(each if each.isprintable() else "?" for each in text)
     if len(text) > _LONGEST:
         text = f"{text[:_LONGEST]} ..."
-    if isinstance(error, OSError) and error.strerror and error.filename:
-        text = f"{error.filename}: {error.strerror}"
     for name, option in _OPTION_NAMES.items():
         text = text.replace(name, option)
     return text or type(error).__name__
 
 
-def code_of(error):
+def _text(error: BaseException | Warning | str) -> str:
+    if isinstance(error, DataError) and error.row is not None:
+        return str(error.at(row=error.row + 1))  # people count from one
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
+
+
+def code_of(error: BaseException) -> int:
     """The exit code of an exception."""
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED
     return WRONG_USAGE if isinstance(error, UsageError) else WRONG_DATA
 
 
-def report(command, error, *, debug):
+def report_failure(command: str, error: BaseException, *, debug: bool) -> int:
     """Say on stderr what went wrong; returns the exit code."""
     if debug:
         traceback.print_exception(error, file=sys.stderr)
@@ -71,17 +81,24 @@ def report(command, error, *, debug):
     return code_of(error)
 
 
-def debugging(asked):
+def debugging(asked: bool) -> bool:
     """Whether tracebacks are wanted, by ``--debug`` or by the environment."""
     return asked or os.environ.get("RHOKIT_DEBUG", "") not in ("", "0")
 
 
 @contextmanager
-def warnings_as_lines(command):
+def warnings_as_lines(command: str) -> Iterator[None]:
     """Let the library's warnings be lines on stderr, each said once."""
-    said = set()
+    said: set[str] = set()
 
-    def show(message, category, filename, lineno, file=None, line=None):
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
         text = one_line(message)
         if text not in said:
             said.add(text)

@@ -5,13 +5,12 @@ from typing import Annotated
 
 import typer
 
-from rhokit.cli.errors import UsageError
-from rhokit.cli.fit import Dtype
-from rhokit.cli.options import ModelPath
+from rhokit.cli.console import Output, byte_size, properties
+from rhokit.cli.options import Coverage, ModelPath, Precision, check_coverage
 
 
 def export(
-    out,
+    out: Output,
     model: ModelPath,
     output: Annotated[
         Path,
@@ -19,29 +18,24 @@ def export(
             "--output", "-o", metavar="FILE", help="An .onnx file.", show_default=False
         ),
     ],
-    coverage: Annotated[
-        float,
-        typer.Option(help="Of values: the interval holds so large a share of them."),
-    ] = 0.9,
+    coverage: Coverage = 0.9,
     dtype: Annotated[
-        Dtype, typer.Option(help="Precision of what the graph gives.")
-    ] = Dtype.float32,
-):
+        Precision, typer.Option(help="Precision of what the graph gives.")
+    ] = Precision.float32,
+) -> None:
     """Write a model as an ONNX graph, which other programs can run."""
-    from rhokit.cli.console import byte_size, properties
-    from rhokit.cli.models import load_model
     from rhokit.cli.sources import check_output
+    from rhokit.cli.stored_models import load_model
     from rhokit.export import export_onnx
 
-    if not 0 < coverage < 1:
-        raise UsageError(f"--coverage must be between 0 and 1, got {coverage}")
-    loaded = load_model(model)
+    check_coverage(coverage)
+    stored = load_model(model)
     check_output(output, [model], (".onnx",))
-    export_onnx(loaded.model, output, coverage=coverage, output_dtype=dtype.value)
+    export_onnx(stored.model, output, coverage=coverage, output_dtype=dtype.value)
     size = output.stat().st_size
     told = {"model": str(model), "output": str(output), "bytes": size}
     pairs = [
-        ("model", f"{model} ({type(loaded.model).__name__})"),
+        ("model", f"{model} ({type(stored.model).__name__})"),
         ("written to", f"{output} ({byte_size(size)})"),
     ]
     out.result(told, properties(pairs))

@@ -1,27 +1,27 @@
 """``rhokit demo``: a first look at real data."""
 
+import io
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rhokit.cli.errors import UserError
+from rhokit.cli.console import Output
+from rhokit.cli.failures import UserError
 
 
 def demo(
-    out,
+    out: Output,
     output: Annotated[
         Path,
         typer.Option(
             "--output", "-o", metavar="FOLDER", help="A folder for the pictures."
         ),
     ] = Path("demo-output"),
-):
+) -> None:
     """Densities, classes and values of real data, beside well-known methods."""
-    import io
-    import sys
-    from contextlib import redirect_stdout
-
     from rhokit.demo.__main__ import main
 
     if output.exists() and not output.is_dir():

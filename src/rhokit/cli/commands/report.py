@@ -1,19 +1,20 @@
 """``rhokit report``: a page about a model and a table, for a colleague to open."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rhokit.cli.errors import UserError
+from rhokit.cli.console import Output, byte_size, number, properties
 from rhokit.cli.options import DataPaths, ModelPath, Target
 
-# Of larger tables a sample is read, so that memory is enough.
-_MOST_ROWS = 100_000
+if TYPE_CHECKING:
+    from rhokit.cli.sources import Source
+    from rhokit.cli.table_sample import TableSample
 
 
 def report(
-    out,
+    out: Output,
     model: ModelPath,
     data: DataPaths,
     output: Annotated[
@@ -24,26 +25,26 @@ def report(
     ],
     title: Annotated[str | None, typer.Option(help="The page's heading.")] = None,
     target: Target = None,
-):
+) -> None:
     """A page about a model and a table, for a colleague to open.
 
     What was fitted, how sure it is, what is odd. The page needs no network.
     """
-    from rhokit.cli.console import byte_size, number, properties
-    from rhokit.cli.models import load_model
     from rhokit.cli.responses import Question
     from rhokit.cli.sources import check_output, opened
+    from rhokit.cli.stored_models import load_model
+    from rhokit.cli.table_sample import MOST_ROWS, sampled
     from rhokit.report import write_report
 
-    loaded = load_model(model)
+    stored = load_model(model)
     with opened(data) as source:
         check_output(output, [*source.files, model], (".html", ".htm"))
-        question = Question(loaded, source, None, None, "empty", target)
-        training = loaded.note.weight is None and loaded.note.has_seen(source.files)
-        sample = _sample(question)
-        try:
+        question = Question(stored, source, None, None, "empty", target)
+        training = stored.note.weight is None and question.is_training
+        sample = sampled(question, MOST_ROWS)
+        with source.named_errors(), sample.placed_errors():
             write_report(
-                loaded.model,
+                stored.model,
                 sample.table,
                 output,
                 y=sample.target,
@@ -51,8 +52,6 @@ def report(
                 source=_described(source, sample),
                 training=training,
             )
-        except ValueError as error:
-            raise UserError(f"{source.name}: {error}") from error
     size = output.stat().st_size
     told = {
         "model": str(model),
@@ -69,16 +68,7 @@ def report(
     out.result(told, properties(pairs))
 
 
-def _sample(question):
-    """The whole rows of a table, or an even sample of many."""
-    from rhokit.cli.sampling import sampled
-
-    return sampled(question, _MOST_ROWS)
-
-
-def _described(source, sample):
-    from rhokit.cli.console import number
-
+def _described(source: "Source", sample: "TableSample") -> str:
     if sample.table.num_rows == sample.n_rows:
         return source.name
     taken = f"{number(sample.table.num_rows)} of {number(sample.n_rows)} rows"

@@ -1,15 +1,17 @@
 """``rhokit compare``: whether data have changed, told from two models."""
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from rhokit.cli.errors import LIMIT_PASSED
+from rhokit.cli.console import Output, listing, number, properties, short_list
+from rhokit.cli.failures import FINE, LIMIT_PASSED
 
 
 def compare(
-    out,
+    out: Output,
     old: Annotated[
         Path,
         typer.Argument(metavar="OLD", help="A model file.", show_default=False),
@@ -28,22 +30,20 @@ def compare(
             "large as by chance.",
         ),
     ] = None,
-):
+) -> int:
     """How far apart the data of two models are: their maximum mean discrepancy.
 
     It is given as a ratio to what chance would make of it, too: two samples of one
     source have about 1; above 2 they hardly are such samples, above 3 they are not.
     """
-    from rhokit.cli.merge import check_alike
-    from rhokit.cli.models import load_model
+    from rhokit.cli.stored_models import check_alike, load_model
     from rhokit.metrics import class_discrepancies, maximum_mean_discrepancy
 
-    first, second = load_model(old), load_model(new)
-    check_alike(first, second)
-    found = maximum_mean_discrepancy(first.model, second.model)
-    classes = {}
-    if hasattr(first.model, "classes_"):
-        classes = class_discrepancies(first.model, second.model)
+    pair = load_model(old), load_model(new)
+    check_alike(*pair)
+    first, second = (each.model for each in pair)
+    found = maximum_mean_discrepancy(first, second)
+    classes = class_discrepancies(first, second) if pair[0].has_labels else {}
     passed = fail_above is not None and found.ratio > fail_above
     told = _told(found) | {
         "changed": found.ratio > 2,
@@ -51,11 +51,12 @@ def compare(
         "fail_above": fail_above,
         "failed": passed,
     }
-    out.result(told, *_shown(first, second, found, classes, fail_above))
-    return LIMIT_PASSED if passed else 0
+    shown = [_summary(pair, found, fail_above)]
+    out.result(told, *shown, *_by_class(first, second, classes))
+    return LIMIT_PASSED if passed else FINE
 
 
-def verdict(ratio):
+def verdict(ratio: float) -> str:
     """What a ratio means, in words."""
     if ratio > 3:
         return "the data have changed"
@@ -64,7 +65,7 @@ def verdict(ratio):
     return "no change that chance would not explain"
 
 
-def _told(found):
+def _told(found: Any) -> dict[str, Any]:
     return {
         "discrepancy": found.value,
         "chance": found.chance,
@@ -73,43 +74,39 @@ def _told(found):
     }
 
 
-def _shown(first, second, found, classes, fail_above):
-    from rhokit.cli.console import listing, number, properties
-    from rhokit.cli.models import total_weight
-
-    rows = [number(total_weight(each.model)) for each in (first, second)]
-    yield properties(
+def _summary(pair: Iterable[Any], found: Any, limit: float | None) -> Any:
+    old, new = (
+        f"{each.path} ({number(each.model.fitted_model().total_weight)} rows)"
+        for each in pair
+    )
+    return properties(
         [
-            ("old", f"{first.path} ({rows[0]} rows)"),
-            ("new", f"{second.path} ({rows[1]} rows)"),
+            ("old", old),
+            ("new", new),
             ("discrepancy", f"{found.value:.4g}"),
             ("by chance alone", f"{found.chance:.4g}"),
-            ("ratio", f"{found.ratio:.2f}{_against(found.ratio, fail_above)}"),
+            ("ratio", f"{found.ratio:.2f}{_against(found.ratio, limit)}"),
             ("verdict", verdict(found.ratio)),
         ]
     )
-    if classes:
-        cells = [
-            (str(label), f"{each.value:.4g}", f"{each.chance:.4g}", f"{each.ratio:.2f}")
-            for label, each in sorted(classes.items(), key=lambda item: -item[1].ratio)
-        ]
-        headers = ["class", "discrepancy", "by chance", "ratio"]
-        yield listing(headers, cells, text={"class"})
-        lacking = _lacking(first, second, classes)
-        if lacking:
-            yield lacking
 
 
-def _against(ratio, limit):
+def _by_class(first: Any, second: Any, classes: dict[Any, Any]) -> Iterator[Any]:
+    """A table of the classes that both have rows of, and the names of the others."""
+    if not classes:
+        return
+    cells = [
+        (str(label), f"{each.value:.4g}", f"{each.chance:.4g}", f"{each.ratio:.2f}")
+        for label, each in sorted(classes.items(), key=lambda item: -item[1].ratio)
+    ]
+    yield listing(["class", "discrepancy", "by chance", "ratio"], cells, text={"class"})
+    labels = {*first.classes_.tolist(), *second.classes_.tolist()}
+    lone = sorted(str(label) for label in labels - classes.keys())
+    if lone:
+        yield f"Only one of the two has rows of: {short_list(lone)}"
+
+
+def _against(ratio: float, limit: float | None) -> str:
     if limit is None:
         return ""
     return f" (limit {limit:g}: {'passed' if ratio > limit else 'kept'})"
-
-
-def _lacking(first, second, classes):
-    """Classes that only one of the two has rows of."""
-    from rhokit.cli.console import short_list
-
-    labels = {*first.model.classes_.tolist(), *second.model.classes_.tolist()}
-    lone = sorted(str(label) for label in labels - classes.keys())
-    return f"Only one of the two has rows of: {short_list(lone)}" if lone else None

@@ -1,16 +1,28 @@
 """``rhokit anomalies``: the least likely rows of a table."""
 
-from typing import Annotated
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rhokit.cli.errors import LIMIT_PASSED
-from rhokit.cli.options import DataPaths, ModelPath, RowsOutput, Target
-from rhokit.cli.score import Gaps, Missing
+from rhokit.cli.console import Output, number, preview, properties
+from rhokit.cli.failures import FINE, LIMIT_PASSED
+from rhokit.cli.options import (
+    DataPaths,
+    Missing,
+    ModelPath,
+    QueryGaps,
+    RowsOutput,
+    Target,
+)
+
+if TYPE_CHECKING:
+    from rhokit.cli.unlikely import Unlikely
 
 
 def anomalies(
-    out,
+    out: Output,
     model: ModelPath,
     data: DataPaths,
     output: RowsOutput = None,
@@ -24,26 +36,28 @@ def anomalies(
             help="End with code 3 if some row's log-density is below this.",
         ),
     ] = None,
-    missing: Gaps = Missing.refuse,
+    missing: Missing = QueryGaps.refuse,
     target: Target = None,
-):
+) -> int:
     """The least likely rows, with their values and their numbers in the file.
 
     Rows that the model was fitted to are left out of it one by one, so that no row
     vouches for itself.
     """
-    from rhokit.cli.models import load_model
     from rhokit.cli.responses import Question
     from rhokit.cli.sources import opened
+    from rhokit.cli.stored_models import load_model
     from rhokit.cli.unlikely import least_likely
+    from rhokit.cli.writers import written
 
-    loaded = load_model(model)
+    stored = load_model(model)
     with opened(data) as source:
-        question = Question(loaded, source, output, ["all"], missing.value, target)
+        question = Question(stored, source, output, ["all"], missing.value, target)
         found = least_likely(question, count, fail_below)
         passed = found.n_below > 0
         if output is not None:
-            _write(output, found)
+            with written(output) as give:
+                give(found.table)
     told = {
         "rows": found.n_rows,
         "unanswered": found.n_unanswered,
@@ -55,19 +69,12 @@ def anomalies(
         "anomalies": found.table.to_pylist(),
     }
     out.result(told, *_shown(found, fail_below, output))
-    return LIMIT_PASSED if passed else 0
+    return LIMIT_PASSED if passed else FINE
 
 
-def _write(output, found):
-    from rhokit.cli.writers import written
-
-    with written(output) as give:
-        give(found.table)
-
-
-def _shown(found, fail_below, output):
-    from rhokit.cli.console import number, preview, properties
-
+def _shown(
+    found: "Unlikely", fail_below: float | None, output: Path | None
+) -> Iterator[Any]:
     remark = "-o FILE writes all" if output is None else None
     yield preview(_for_people(found.table), remark)
     how = "left out of the model one by one" if found.left_out else "as new rows"
@@ -85,10 +92,8 @@ def _shown(found, fail_below, output):
     )
 
 
-def _for_people(table):
-    """The same rows with short names of files, if there are several."""
-    from pathlib import Path
-
+def _for_people(table: Any) -> Any:
+    """Rows with short names of their files, if there are several."""
     import pyarrow as pa
 
     files = [Path(file).name for file in table.column("file").to_pylist()]

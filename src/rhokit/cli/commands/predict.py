@@ -1,0 +1,58 @@
+"""``rhokit predict``: classes with their probabilities, values with intervals."""
+
+from typing import Any
+
+from rhokit.cli.console import Output
+from rhokit.cli.failures import UserError
+from rhokit.cli.options import (
+    Coverage,
+    DataPaths,
+    Keep,
+    Missing,
+    ModelPath,
+    QueryGaps,
+    RowsOutput,
+    Target,
+    check_coverage,
+)
+
+
+def predict(
+    out: Output,
+    model: ModelPath,
+    data: DataPaths,
+    output: RowsOutput = None,
+    coverage: Coverage = 0.9,
+    keep: Keep = None,
+    missing: Missing = QueryGaps.refuse,
+    target: Target = None,
+) -> None:
+    """The class of every row with probabilities, or its value with an interval.
+
+    Rows keep their order. Where the table has the target's column, it is left out of
+    the rows, and what was predicted is compared with it.
+    """
+    from rhokit.cli.answers import label_columns, value_columns
+    from rhokit.cli.responses import Question, answer
+    from rhokit.cli.sources import opened
+    from rhokit.cli.stored_models import load_model
+    from rhokit.cli.summaries import LabelSummary, ValueSummary
+
+    check_coverage(coverage)
+    stored = load_model(model)
+    if stored.kind == "density":
+        raise UserError(
+            f"{model}: was fitted without a target and predicts nothing: take score, "
+            "or fit a model with --target"
+        )
+    with opened(data) as source:
+        question = Question(stored, source, output, keep, missing.value, target)
+        rows = question.rows
+
+        def ask(X: Any, batch: Any, whole: Any) -> Any:
+            if rows.has_labels:
+                return label_columns(rows.model, X)
+            return value_columns(rows.model, X, coverage, rows.target)
+
+        summary = (LabelSummary if rows.has_labels else ValueSummary)(rows)
+        answer(out, question, ask, summary, "Predicting")

@@ -1,0 +1,48 @@
+"""``rhokit score``: how likely rows are."""
+
+from typing import Annotated
+
+import typer
+
+from rhokit.cli.console import Output
+from rhokit.cli.options import (
+    DataPaths,
+    Keep,
+    Missing,
+    ModelPath,
+    QueryGaps,
+    RowsOutput,
+    Target,
+)
+
+
+def score(
+    out: Output,
+    model: ModelPath,
+    data: DataPaths,
+    output: RowsOutput = None,
+    leave_one_out: Annotated[
+        bool,
+        typer.Option(
+            "--leave-one-out",
+            help="The rows are those the model was fitted to: leave each out in turn.",
+        ),
+    ] = False,
+    keep: Keep = None,
+    missing: Missing = QueryGaps.refuse,
+    target: Target = None,
+) -> None:
+    """Log-density of every row: how likely it is under the model.
+
+    Without --output, a summary on a terminal and CSV in a pipe.
+    """
+    from rhokit.cli.responses import Question, answer
+    from rhokit.cli.sources import opened
+    from rhokit.cli.stored_models import load_model
+    from rhokit.cli.summaries import ScoreSummary
+
+    stored = load_model(model)
+    with opened(data) as source:
+        question = Question(stored, source, output, keep, missing.value, target)
+        ask = question.left_out() if leave_one_out else question.scored
+        answer(out, question, ask, ScoreSummary(), "Scoring")
