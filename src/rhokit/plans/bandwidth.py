@@ -1,4 +1,4 @@
-"""γ of a density: a number, a rule, or the best leave-one-out likelihood."""
+"""γ of a density: by a rule, or of the best leave-one-out likelihood."""
 
 import math
 from collections.abc import Callable
@@ -24,18 +24,16 @@ _LEAST_OVER_FLOOR = 0.01
 _LOG_TINY = math.log(1e-298)
 
 
-def choose_gamma(gamma: Any, chooser: MapChooser, rng: np.random.Generator) -> float:
-    """γ for a density: the number itself, by a rule, or by leave-one-out.
+def choose_gamma(gamma: str, chooser: MapChooser, rng: np.random.Generator) -> float:
+    """γ for a density, by a rule or by leave-one-out.
 
     Parameters
     ----------
-    gamma : float or str
+    gamma : str
     chooser : MapChooser
         Makes the maps whose leave-one-out likelihood is compared.
     rng : numpy.random.Generator
     """
-    if not isinstance(gamma, str):
-        return float(gamma)
     most = _SERIES_LOO_ROWS if gamma == "sheather-jones" else _LOO_ROWS
     rows, mass = distinct_rows(chooser.rows, chooser.weights, most, rng)
     if len(rows) < 2:

@@ -2,6 +2,8 @@
 
 import warnings
 
+import numpy as np
+
 from rhokit.batch import Batch
 from rhokit.fast import small_algebra
 from rhokit.plans.bandwidth import choose_gamma
@@ -24,18 +26,21 @@ def plan_density(request: PlanRequest, batch: Batch, representation: str) -> Pla
         What a state is, unless the map is one of series.
     """
     rows, weights, columns = batch.rows, batch.weights, batch.columns
-    rule, is_number = request.scale_rule, columns.is_number
+    is_number = None if columns.schema is None else columns.schema.is_number
+    rule = request.scale_rule
     scaling = Scaling.from_rows(rule, rows, weights, is_number=is_number)
     scaled = scaling.apply(rows) if numeric_rows(request.feature_map) else rows
     chooser = MapChooser(request, scaled, weights, schema=columns.schema)
     if not request.is_gaussian:
         return Plan(columns, scaling, None, chooser(None), representation)
-    rng = request.rng()
-    gamma = choose_gamma(request.gamma, chooser, rng)
-    feature_map = chooser(gamma * request.map_gamma_factor)
+    rng = np.random.default_rng(request.seed)
+    gamma = request.gamma
+    gamma = choose_gamma(gamma, chooser, rng) if isinstance(gamma, str) else gamma
+    feature_map = chooser(gamma * 2 / request.power)
     if feature_map.representation == "series":
         return Plan(columns, scaling, gamma, feature_map, "series")
-    _warn_of_landmarks(chooser, gamma, feature_map.n_columns_)
+    if columns.n_features <= 2:
+        _warn_of_landmarks(chooser, gamma, feature_map.n_columns_)
     with small_algebra(scaled.shape[1]):
         proposal = Proposal.from_rows(scaled, weights, gamma, rng)
     return Plan(columns, scaling, gamma, feature_map, representation, proposal=proposal)
@@ -43,10 +48,12 @@ def plan_density(request: PlanRequest, batch: Batch, representation: str) -> Pla
 
 def _warn_of_landmarks(chooser: MapChooser, gamma: float, n_columns: int) -> None:
     """Warn where few columns got landmarks, which are not even all rows."""
-    expected = chooser.is_automatic and chooser.request.takes_series
-    if not expected or chooser.rows.shape[1] > 2:
+    request = chooser.request
+    wanted = request.feature_map
+    expected = isinstance(wanted, str) and wanted == "auto" and request.takes_series
+    if not expected or chooser.rows.shape[1] > 2:  # of which categories are many
         return
-    if n_columns >= chooser.request.n_components:
+    if n_columns >= request.n_components:
         warnings.warn(
             f"the rows span too many widths of a kernel of gamma={gamma:.4g} "
             "for a grid: landmarks are taken, which are less exact. Leave out rows "

@@ -1,5 +1,6 @@
 """Maps fitted to one set of rows, for any γ."""
 
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +23,7 @@ _STREAM_PART = 16
 _STREAM_MARGIN = 0.5
 
 
+@dataclass(eq=False)
 class MapChooser:
     """Makes fitted maps for one set of rows and any γ.
 
@@ -40,30 +42,20 @@ class MapChooser:
         Where some of the columns are states of categories.
     """
 
-    def __init__(
-        self,
-        request: PlanRequest,
-        rows: NDArray[Any],
-        weights: NDArray[np.float64] | None,
-        *,
-        groups: NDArray[Any] | None = None,
-        for_outcomes: bool = False,
-        schema: Schema | None = None,
-    ) -> None:
-        self.request = request
-        self.rows = rows
-        self.weights = weights
-        self.groups = groups
-        self.for_outcomes = for_outcomes
-        self.schema = schema
-        self._fitted: dict[Any, FeatureMap] = {}
+    request: PlanRequest
+    rows: NDArray[Any]
+    weights: NDArray[np.float64] | None
+    groups: NDArray[Any] | None = None
+    for_outcomes: bool = False
+    schema: Schema | None = None
+    _fitted: dict[Any, FeatureMap] = field(default_factory=dict, repr=False)
 
     def __call__(self, gamma: float | None) -> FeatureMap:
         """A map fitted to the rows for this γ; what γ does not touch is kept."""
         kind = self.kind(gamma)
         known = self._fitted.get(kind)
         if known is None:
-            known = self._make(kind, gamma).fit(self.rows, sample_weight=self.weights)
+            known = self._make(kind, gamma).draw(self.rows, self.weights)
             self._fitted[kind] = known
         elif gamma is not None and known.get_params()["gamma"] != gamma:
             return known.with_gamma(gamma, self.rows, self.weights)
@@ -71,8 +63,9 @@ class MapChooser:
 
     def kind(self, gamma: float | None) -> Any:
         """Name of the map that would be made, or the instance that was given."""
-        if not self.is_automatic:
-            return self.request.feature_map
+        wanted = self.request.feature_map
+        if not (isinstance(wanted, str) and wanted == "auto"):
+            return wanted
         d = self.rows.shape[1]
         if gamma is None or d > len(_MOST_MODES) or self.schema is not None:
             return "landmarks"
@@ -91,12 +84,6 @@ class MapChooser:
         """Whether the map for this γ follows the kernel itself, however narrow."""
         kind = self.kind(gamma)
         return bool((MAPS[kind] if isinstance(kind, str) else kind).resolves)
-
-    @property
-    def is_automatic(self) -> bool:
-        """Whether the kind of map is for this chooser to say."""
-        wanted = self.request.feature_map
-        return isinstance(wanted, str) and wanted == "auto"
 
     @cached_property
     def _widths(self) -> NDArray[np.float64]:
@@ -119,6 +106,7 @@ class MapChooser:
         return float(feature_map.log_mass(power))
 
     def _make(self, kind: Any, gamma: float | None) -> FeatureMap:
+        by_group = self.groups is not None and kind == "landmarks"
         return make_map(
             kind,
             gamma=gamma,
@@ -126,13 +114,11 @@ class MapChooser:
             random_state=self.request.seed,
             margin=0.0 if self.request.bounded else _STREAM_MARGIN,
             normalize=self.for_outcomes,
-            landmarks=self._landmarks() if kind == "landmarks" else None,
+            landmarks=self._landmarks_by_group() if by_group else None,
         )
 
-    def _landmarks(self) -> NDArray[Any] | None:
-        """Landmarks of groups; None leaves the selection to the map."""
-        if self.groups is None:
-            return None
+    def _landmarks_by_group(self) -> NDArray[Any]:
+        """Landmarks that each group has to itself; others select the map's own."""
         return select_landmarks(
             self.rows,
             self.weights,

@@ -67,7 +67,9 @@ class Proposal:
         count = min(_ANCHORS, len(rows))
         chosen = rng.choice(len(rows), count, replace=False, p=mass / mass.sum())
         anchors = rows[np.sort(chosen)]
-        nearest = np.argmin(_squared_distances(rows, anchors), axis=1)
+        # Squared distances, but for what all anchors share.
+        farness = (anchors**2).sum(axis=1) - 2 * (rows @ anchors.T)
+        nearest = np.argmin(farness, axis=1)
         share = np.zeros(count)
         spread = np.zeros((count, rows.shape[1]))
         np.add.at(share, nearest, mass)
@@ -191,8 +193,9 @@ def draw_rows(
     logs = log_density(rows)
     step = GaussianKernel(gamma).bandwidth
     for sweep in range(_SWEEPS):
+        correction: Any = 0.0
         if sweep % 2:
-            candidates, correction = proposal.walk(rows, step, rng), 0.0
+            candidates = proposal.walk(rows, step, rng)
         else:
             candidates = proposal.draw(n, rng)
             correction = proposal.log_density(rows) - proposal.log_density(candidates)
@@ -218,8 +221,3 @@ def _resample(
     probabilities = np.exp(weights - weights.max())
     probabilities /= probabilities.sum()
     return candidates[rng.choice(len(candidates), n, p=probabilities)]
-
-
-def _squared_distances(rows: NDArray[Any], anchors: NDArray[Any]) -> NDArray[Any]:
-    cross = rows @ anchors.T
-    return np.asarray((anchors**2).sum(axis=1) - 2 * cross)
