@@ -111,7 +111,13 @@ class OnePassEstimator(BaseEstimator, ABC):
 
     @all_or_nothing
     def prepare(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, targets: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        targets: Any = None,
+        bounded: bool = False,
     ) -> None:
         """Choose scaling, γ and map from a sample, without adding its rows.
 
@@ -127,13 +133,16 @@ class OnePassEstimator(BaseEstimator, ABC):
         targets : array-like, optional
             Targets that will come and that the sample may lack: all labels, or the
             lowest and the highest value.
+        bounded : bool, default=False
+            Whether these are all the rows that will come, so that a grid needs no room
+            to spare.
 
         Returns
         -------
         self
         """
         batch = self.check_batch(X, y, sample_weight, anew=True)
-        self.model_ = self._chosen(batch, bounded=False, foreseen=targets)
+        self.model_ = self._chosen(batch, bounded=bounded, foreseen=targets)
 
     def blank(self) -> Self:
         """A copy with the same scaling, γ and map that holds no rows.
@@ -341,9 +350,14 @@ class OnePassEstimator(BaseEstimator, ABC):
         )
 
     @classmethod
-    def check_constructor(cls, parameters: Mapping[str, Any]) -> None:
-        """Refuse values that parameters of the constructor cannot have."""
-        check_values(cls.__name__, parameters, cls._parameter_table)
+    def check_constructor(
+        cls, parameters: Mapping[str, Any], owner: str | None = None
+    ) -> None:
+        """Refuse values that parameters of the constructor cannot have.
+
+        ``owner`` is the class that errors name, if it is another one.
+        """
+        check_values(owner or cls.__name__, parameters, cls._parameter_table)
         if "feature_map" in parameters:
             check_map(parameters["feature_map"])
 

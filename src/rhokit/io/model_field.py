@@ -117,6 +117,7 @@ SAMPLE = OneOf(
         target=_TARGET,
         weight=_WEIGHT,
         logs=Array(("s", "K"), minus_infinity=True),
+        held_out=Flag(),
     ),
 )
 STATES = OneOf(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rhokit.core import log_measured
-from rhokit.core.sums import inverse_weight
+from rhokit.core.sums import inverse_weight, remaining_weight
 from rhokit.models.row_sample import MeasuredSample, RowSample
 
 if TYPE_CHECKING:
@@ -38,6 +38,17 @@ def log_left_out(model: Model, sample: RowSample | MeasuredSample) -> Floats:
         return np.asarray(log_measured(left * inverse_weight(weight), log_scale))
 
     return np.concatenate(model.for_blocks(sample.rows, use, stretch=2))
+
+
+def weight_left(model: Model, sample: RowSample | MeasuredSample) -> Floats:
+    """Weights of the outcomes without each of the sampled rows, shape (n, K)."""
+    assert model.state is not None
+    measured = isinstance(sample, MeasuredSample)
+    held_out = sample.held_out if measured else not model.state.takes_rows
+    if held_out:
+        return np.broadcast_to(model.weight, (len(sample.weight), len(model.weight)))
+    own = model.readout.roots(sample.target) ** 2 * sample.weight[:, None]
+    return np.asarray(remaining_weight(model.weight, own))
 
 
 def _own_measure(model: Model, sample: RowSample) -> Callable[..., Floats]:

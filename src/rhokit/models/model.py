@@ -13,9 +13,8 @@ from scipy.special import logsumexp
 from rhokit.batch import Batch
 from rhokit.core import leave_one_out, log_measured
 from rhokit.core.arrays import safe_log
-from rhokit.core.sums import remaining_weight
 from rhokit.models.gaps import by_gaps, kept_columns
-from rhokit.models.left_out import log_left_out
+from rhokit.models.left_out import log_left_out, weight_left
 from rhokit.models.row_sample import MeasuredSample, RowSample
 from rhokit.plans import Plan
 from rhokit.readouts import ReadOut
@@ -170,9 +169,9 @@ class Model:
             sample = sample.with_target(places[sample.target])
         return self.with_state(state, sample=sample, readout=readout)
 
-    def knowing(self, batch: Batch, owner: str) -> Model:
-        """The model with a place for the targets of these rows."""
-        readout = self.readout.learn(batch.target, batch.weights, None, owner)
+    def knowing(self, batch: Batch, owner: str, foreseen: Any = None) -> Model:
+        """The model with a place for the targets of these rows, and foreseen ones."""
+        readout = self.readout.learn(batch.target, batch.weights, foreseen, owner)
         return self.with_outcomes(readout)
 
     def moved_to(self, plan: Plan) -> Model:
@@ -235,7 +234,8 @@ class Model:
         sample = self.sample
         if not state.takes_rows and isinstance(sample, RowSample):
             logs = self.log_left_out(sample)
-            sample = MeasuredSample(sample.target, sample.weight, logs)
+            held_out = not self.state.takes_rows
+            sample = MeasuredSample(sample.target, sample.weight, logs, held_out)
         return self.with_state(state, sample=sample)
 
     # ---- measuring ------------------------------------------------------------------
@@ -362,11 +362,10 @@ class Model:
 
     def log_density_left_out(self, sample: RowSample | MeasuredSample) -> Floats:
         """Log-density of sampled rows, each left out of the state, shape (n,)."""
-        roots, weight = self.readout.roots(sample.target), self.weight
         logs = self.log_left_out(sample)
         # The outcomes' weights without the row, in its density and in their priors.
-        rest = remaining_weight(weight, roots**2 * sample.weight[:, None])
-        logs += safe_log(weight) - safe_log(np.where(rest > 0, rest, np.inf))
+        rest = weight_left(self, sample)
+        logs += safe_log(self.weight) - safe_log(np.where(rest > 0, rest, np.inf))
         joint = logs + self.readout.log_priors(rest)
         return np.asarray(logsumexp(joint, axis=1) + self.log_norm())
 

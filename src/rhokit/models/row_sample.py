@@ -122,8 +122,11 @@ class MeasuredSample:
     weight : array of shape (n,)
     logs : array of shape (n, K)
         What each row measured when it was left out of the state.
+    held_out : bool
+        Whether the rows never were in the state, as those that judge a training.
     """
 
     target: NDArray[Any]
     weight: NDArray[np.float64]
     logs: NDArray[np.float64]
+    held_out: bool = False

@@ -124,6 +124,10 @@ class Representation(ABC):
             return state
         return state.change_basis(whitening.astype(np.float64))
 
+    def as_matrix(self, state: State) -> tuple[Plan, State]:
+        """Plan and state of the same model as a matrix, for what trains one."""
+        return self.plan, state
+
     @property
     def can_integrate(self) -> bool:
         """Whether columns can be left out in closed form."""

@@ -10,11 +10,15 @@ from numpy.typing import NDArray
 from rhokit.core import ToeplitzDensityMatrix, log_measured
 from rhokit.features import GridFeatures
 from rhokit.plans import Plan
+from rhokit.plans.proposal import Proposal
 from rhokit.records import Array, CoefficientField, Reader, Record, Values, require
 from rhokit.representations.base import Measure, Outcomes, Representation, State
 from rhokit.representations.fourier_density import FourierDensity
 from rhokit.representations.memory import Load, MemoryEstimate, estimate_grid_memory
 from rhokit.validation import level_of_the_user
+
+# Rows that stand for a series where rows are drawn from a matrix.
+_PROPOSAL_ROWS = 2048
 
 
 def _check_series(values: Values, reader: Reader) -> None:
@@ -157,6 +161,18 @@ class SeriesRepresentation(Representation):
     def density_matrix(self, state: State) -> State:
         """ρ over cosines and sines."""
         return self.grid.to_dense(state)
+
+    def as_matrix(self, state: State) -> tuple[Plan, State]:
+        """The same density over the cosines and sines of the grid."""
+        rng = np.random.default_rng(0)
+        proposal = None
+        if not self.plan.compares_outcomes and self.plan.gamma is not None:
+            rows = self.densities(state)[0].sample(_PROPOSAL_ROWS, rng)
+            proposal = Proposal.from_rows(rows, None, self.plan.gamma, rng)
+        plan = self.plan.with_map(
+            self.grid.dense(), representation="matrix", proposal=proposal
+        )
+        return plan, self.density_matrix(state)
 
     def densities(self, state: State) -> list[FourierDensity]:
         """The outcomes' densities over scaled rows."""
