@@ -89,6 +89,11 @@ class Spectrum:
     ranks: tuple[int, ...] | None = None
 
     @property
+    def fractions(self) -> Array:
+        """Eigenvalues as fractions of their traces, shape (K, r)."""
+        return spectral_fractions(self.eigenvalues)
+
+    @property
     def entropy(self) -> Array:
         """Von Neumann entropy of each matrix at trace one in nats, shape (K,)."""
         return spectral_entropy(self.eigenvalues)
@@ -136,14 +141,20 @@ def state_spectrum(state: Any, rank: Rank = None) -> Spectrum:
     return Spectrum(values, state.dim, tuple(chosen))
 
 
+def spectral_fractions(eigenvalues: Array) -> Array:
+    """Spectra (..., r) brought to sum one; those of zeros stay."""
+    xp = array_namespace(eigenvalues)
+    total = xp.sum(eigenvalues, axis=-1)[..., None]
+    return eigenvalues / xp.where(total > 0, total, xp.ones_like(total))
+
+
 def spectral_entropy(eigenvalues: Array) -> Array:
     r"""Entropy :math:`-\sum_i p_i\log p_i` of spectra (..., r), brought to sum one.
 
     Zero where all eigenvalues are.
     """
     xp = array_namespace(eigenvalues)
-    total = xp.sum(eigenvalues, axis=-1)[..., None]
-    p = eigenvalues / xp.where(total > 0, total, xp.ones_like(total))
+    p = spectral_fractions(eigenvalues)
     return xp.sum(-p * xp.log(xp.where(p > 0, p, xp.ones_like(p))), axis=-1)
 
 

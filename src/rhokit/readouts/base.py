@@ -68,6 +68,11 @@ class ReadOut(ABC):
     def n_outcomes(self) -> int:
         """K, as far as it is known."""
 
+    @property
+    def n_targets(self) -> int:
+        """Targets of a row, each of which has outcomes of its own."""
+        return 1
+
     @abstractmethod
     def outcomes(self, target: Any) -> list[Outcomes]:
         """To which outcomes encoded targets belong, for one set of them or several."""

@@ -24,18 +24,15 @@ from rhokit.readouts.conformal import (
     tails_of,
     uncrossed,
 )
-from rhokit.readouts.ranges import range_of, refuse_outside
-from rhokit.readouts.tasks import LevelScore, ValueScore
-from rhokit.records import (
-    POSITIVE,
-    Array,
-    Fields,
-    Flag,
-    Number,
-    Reader,
-    Values,
-    require,
+from rhokit.readouts.ranges import (
+    LEVEL_FIELDS,
+    check_levels_of_file,
+    check_targets_of_file,
+    range_of,
+    refuse_outside,
 )
+from rhokit.readouts.tasks import LevelScore, ValueScore, quantile_losses
+from rhokit.records import Fields, Reader, Values
 from rhokit.representations import Outcomes
 
 if TYPE_CHECKING:
@@ -49,8 +46,6 @@ _MOST_GROUPS = 10
 # What leave-one-out chooses from: levels, and sharpness in units of their distance.
 _LEVELS = (16, 32, 64)
 _BETAS = (0.5, 1.0, 2.0, 4.0)
-# In a file, where nothing may attest the number.
-_MOST_LEVELS = 2**20
 
 # Probabilities (n, m) of the levels (m,) of one target.
 Distribution = tuple[Floats, Floats]
@@ -90,13 +85,7 @@ class LevelReadOut(TargetReadOut):
 
     name, kind = "levels", "values"
     open_sums = 16  # a value belongs to several levels
-    file_fields: ClassVar[Fields] = {
-        "one_target": Flag(),
-        "low": Array(("t",)),
-        "high": Array(("t",)),
-        "n_levels": Number(1, integer=True),
-        "beta": POSITIVE,
-    }
+    file_fields: ClassVar[Fields] = LEVEL_FIELDS
 
     # ---- targets --------------------------------------------------------------------
 
@@ -144,6 +133,11 @@ class LevelReadOut(TargetReadOut):
         if self.output_maps:
             return self.n_levels * len(self.output_maps)
         return max(_LEVELS) if self.wanted_levels == "loo" else int(self.wanted_levels)
+
+    @property
+    def n_targets(self) -> int:
+        """Targets that have levels, one before they are known."""
+        return len(self.output_maps) or 1
 
     def outcomes(self, target: Any) -> list[Outcomes]:
         """The levels of every target by themselves."""
@@ -225,7 +219,8 @@ class LevelReadOut(TargetReadOut):
         ]
         if len(options) == 1:
             return options[0]
-        losses = _quantile_losses(options, loo, overlaps)
+        tasks = [option.rank_task() for option in options]
+        losses = quantile_losses(tasks, loo, overlaps)
         return options[int(np.argmin(losses))]
 
     def with_levels(self, n_levels: int, beta: float) -> Self:
@@ -242,22 +237,14 @@ class LevelReadOut(TargetReadOut):
     @classmethod
     def check_file(cls, learned: Values, reader: Reader) -> None:
         """Levels must be as many as outcomes, of ranges that begin before they end."""
-        low, high = learned["low"], learned["high"]
-        require((low <= high).all(), "low must not exceed high")
-        require(len(low) == 1 or not learned["one_target"], "one target has one range")
-        count = len(low) * learned["n_levels"]
-        require(count <= _MOST_LEVELS, f"n_levels makes {count} levels")
-        reader.bind("K", count, "n_levels")
+        check_levels_of_file(learned, reader)
 
     @classmethod
     def check_sample(
         cls, learned: Values, target: NDArray[Any], reader: Reader
     ) -> None:
         """Sampled rows have targets inside the range."""
-        low, high = learned["low"], learned["high"]
-        fits = target.shape[1:] == low.shape and target.dtype == np.float64
-        inside = fits and ((target >= low) & (target <= high)).all()
-        require(inside, "sample has targets outside of the range")
+        check_targets_of_file(learned, target)
 
     @classmethod
     def from_file(cls, **learned: Any) -> Self:
@@ -405,19 +392,3 @@ def _calibration_sample(model: Model) -> Any:
             "calibration=None, or add rows"
         )
     return sample
-
-
-def _quantile_losses(
-    options: Sequence[LevelReadOut], loo: LeaveOneOut, overlaps: OverlapsOf
-) -> list[float]:
-    """Mean loss of quantiles predicted for rows left out, for each option."""
-    tasks = [option.rank_task() for option in options]
-    probes = loo.probes()
-    evidence = [loo.evidence(task.evidence) for task in tasks]
-    gathered = loo.gather(overlaps(probes), probes, np.concatenate(evidence, axis=1))
-    stops = np.cumsum([part.shape[1] for part in evidence])[:-1]
-    which, target, weight = loo.members(probes)
-    return [
-        task.quantile_loss(part[which], target, weight)
-        for task, part in zip(tasks, np.split(gathered, stops, axis=1), strict=True)
-    ]
