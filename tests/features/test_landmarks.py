@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 
 from rhokit.features import LandmarkFeatures
-from rhokit.features.landmarks import select_landmarks
+from rhokit.features.selection import select_landmarks
 from tests.features.support import kernel, lengths, squared_overlaps
 
 SELECTIONS = ["kmeans", "kmeans++", "uniform"]

@@ -1,6 +1,7 @@
 """Estimators in a model file: parameters, and the model that they made."""
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -104,7 +105,10 @@ class OnePassParts:
 
 def _one_pass(cls: Any, parameters: dict[str, Any], model: Any) -> Any:
     made = cls(**parameters)
-    return made if model is None else made.with_model(model)
+    if model is None:
+        return made
+    readout = made.make_readout(model.readout)
+    return made.with_model(replace(model, readout=readout))
 
 
 class TrainedParts:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from rhokit.features import FeatureMap, GridFeatures
 from rhokit.features.base import column_ends
 from rhokit.features.box import FrequencyGrid
-from rhokit.features.landmarks import select_landmarks
 from rhokit.features.registry import MAPS, make_map
+from rhokit.features.selection import select_landmarks
 from rhokit.frames import Schema
 from rhokit.plans.request import PlanRequest
 

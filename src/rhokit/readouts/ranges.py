@@ -5,7 +5,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rhokit.records import (
+    POSITIVE,
+    Array,
+    Fields,
+    Flag,
+    Number,
+    Reader,
+    Values,
+    require,
+)
+
 Floats = NDArray[np.float64]
+
+LEVEL_FIELDS: Fields = {
+    "one_target": Flag(),
+    "low": Array(("t",)),
+    "high": Array(("t",)),
+    "n_levels": Number(1, integer=True),
+    "beta": POSITIVE,
+}
+"""What a model file holds of levels."""
+# In a file, where nothing may attest the number.
+_MOST_LEVELS = 2**20
 
 
 def range_of(target: Floats, bounds: Any) -> tuple[Floats, Floats]:
@@ -55,3 +77,21 @@ def refuse_outside(
         f"for ({count} such rows): give bounds=(low, high) that hold all values to "
         "come before the first batch"
     )
+
+
+def check_levels_of_file(learned: Values, reader: Reader) -> None:
+    """Refuse levels of a file that do not stand in ranges, or are not the outcomes."""
+    low, high = learned["low"], learned["high"]
+    require((low <= high).all(), "low must not exceed high")
+    require(len(low) == 1 or not learned["one_target"], "one target has one range")
+    count = len(low) * learned["n_levels"]
+    require(count <= _MOST_LEVELS, f"n_levels makes {count} levels")
+    reader.bind("K", count, "n_levels")
+
+
+def check_targets_of_file(learned: Values, target: NDArray[Any]) -> None:
+    """Refuse targets of a file outside of their range."""
+    low, high = learned["low"], learned["high"]
+    fits = target.shape[1:] == low.shape and target.dtype == np.float64
+    inside = fits and ((target >= low) & (target <= high)).all()
+    require(inside, "sample has targets outside of the range")

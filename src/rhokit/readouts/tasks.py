@@ -1,6 +1,6 @@
 """Scores of leave-one-out predictions: what a supervised model tries to do well."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from rhokit.core import onehot_states
 from rhokit.core.distributions import quantiles
 from rhokit.features import SoftmaxFeatures
+from rhokit.plans.leave_one_out import LeaveOneOut, Overlaps
 
 Floats = NDArray[np.float64]
 
@@ -145,3 +146,20 @@ def probabilities(gathered: Floats) -> Floats:
     some = total > 0
     even = np.full_like(gathered, 1 / gathered.shape[1])
     return np.asarray(np.where(some, gathered / np.where(some, total, 1), even))
+
+
+def quantile_losses(
+    tasks: Sequence[LevelScore],
+    loo: LeaveOneOut,
+    overlaps: Callable[[NDArray[np.intp]], Overlaps],
+) -> list[float]:
+    """Mean loss of quantiles predicted for rows left out, for each task."""
+    probes = loo.probes()
+    evidence = [loo.evidence(task.evidence) for task in tasks]
+    gathered = loo.gather(overlaps(probes), probes, np.concatenate(evidence, axis=1))
+    stops = np.cumsum([part.shape[1] for part in evidence])[:-1]
+    which, target, weight = loo.members(probes)
+    return [
+        task.quantile_loss(part[which], target, weight)
+        for task, part in zip(tasks, np.split(gathered, stops, axis=1), strict=True)
+    ]
