@@ -4,33 +4,128 @@ The names below are loaded when first touched, so that ``import rhokit`` costs
 next to nothing and pulls in no optional package.
 """
 
+import sys
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # what type checkers and editors see
+    from rhokit import (
+        core,
+        datasets,
+        errors,
+        estimators,
+        export,
+        features,
+        inspection,
+        io,
+        metrics,
+        nn,
+        parallel,
+        plots,
+        report,
+        streams,
+        testing,
+    )
+    from rhokit.core import DensityMatrix, LowRankDensityMatrix, ToeplitzDensityMatrix
+    from rhokit.errors import DataError
+    from rhokit.estimators import (
+        DMKDE,
+        DMKDClassifier,
+        MeanEmbeddingKDE,
+        QMClassifier,
+        QMOrdinalClassifier,
+        QMRegressor,
+        n_components_for,
+    )
+    from rhokit.export import export_onnx
+    from rhokit.features import (
+        FourierFeatures,
+        GridFeatures,
+        LandmarkFeatures,
+        OneHotFeatures,
+        QuadratureFeatures,
+        SoftmaxFeatures,
+    )
+    from rhokit.io import ModelFileError, dumps, load, loads, save
+    from rhokit.nn import DMKDESGD, DMKDClassifierSGD, QMClassifierSGD, QMRegressorSGD
+    from rhokit.report import write_report
+    from rhokit.streams import Stream, fit_batches, fit_files
 
 __version__ = "0.1.0.dev0"
 
+__all__ = [
+    "DMKDE",
+    "DMKDESGD",
+    "DMKDClassifier",
+    "DMKDClassifierSGD",
+    "DataError",
+    "DensityMatrix",
+    "FourierFeatures",
+    "GridFeatures",
+    "LandmarkFeatures",
+    "LowRankDensityMatrix",
+    "MeanEmbeddingKDE",
+    "ModelFileError",
+    "OneHotFeatures",
+    "QMClassifier",
+    "QMClassifierSGD",
+    "QMOrdinalClassifier",
+    "QMRegressor",
+    "QMRegressorSGD",
+    "QuadratureFeatures",
+    "SoftmaxFeatures",
+    "Stream",
+    "ToeplitzDensityMatrix",
+    "core",
+    "datasets",
+    "dumps",
+    "errors",
+    "estimators",
+    "export",
+    "export_onnx",
+    "features",
+    "fit_batches",
+    "fit_files",
+    "inspection",
+    "io",
+    "load",
+    "loads",
+    "metrics",
+    "n_components_for",
+    "nn",
+    "parallel",
+    "plots",
+    "report",
+    "save",
+    "streams",
+    "testing",
+    "write_report",
+]
+
+# Where a name is found that is no module itself.
 _HOME = {
     "DMKDClassifier": "rhokit.estimators",
     "DMKDClassifierSGD": "rhokit.nn",
     "DMKDE": "rhokit.estimators",
     "DMKDESGD": "rhokit.nn",
+    "DataError": "rhokit.errors",
+    "DensityMatrix": "rhokit.core",
+    "FourierFeatures": "rhokit.features",
+    "GridFeatures": "rhokit.features",
+    "LandmarkFeatures": "rhokit.features",
+    "LowRankDensityMatrix": "rhokit.core",
     "MeanEmbeddingKDE": "rhokit.estimators",
+    "ModelFileError": "rhokit.io",
+    "OneHotFeatures": "rhokit.features",
     "QMClassifier": "rhokit.estimators",
     "QMClassifierSGD": "rhokit.nn",
     "QMOrdinalClassifier": "rhokit.estimators",
     "QMRegressor": "rhokit.estimators",
     "QMRegressorSGD": "rhokit.nn",
-    "DensityMatrix": "rhokit.core",
-    "LowRankDensityMatrix": "rhokit.core",
-    "ToeplitzDensityMatrix": "rhokit.core",
-    "FourierFeatures": "rhokit.features",
-    "GridFeatures": "rhokit.features",
-    "LandmarkFeatures": "rhokit.features",
-    "OneHotFeatures": "rhokit.features",
     "QuadratureFeatures": "rhokit.features",
     "SoftmaxFeatures": "rhokit.features",
-    "ModelFileError": "rhokit.io",
     "Stream": "rhokit.streams",
+    "ToeplitzDensityMatrix": "rhokit.core",
     "dumps": "rhokit.io",
     "export_onnx": "rhokit.export",
     "fit_batches": "rhokit.streams",
@@ -42,14 +137,19 @@ _HOME = {
     "write_report": "rhokit.report",
 }
 
-__all__ = sorted(_HOME)
+if not TYPE_CHECKING:  # else type checkers would take any name for known
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'rhokit' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+    def __getattr__(name: str) -> Any:
+        if name in _HOME:
+            return getattr(import_module(_HOME[name]), name)
+        if name in __all__:
+            return import_module(f"rhokit.{name}")
+        raise AttributeError(
+            f"module 'rhokit' has no attribute {name!r}",
+            name=name,
+            obj=sys.modules[__name__],
+        )
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME})
+    return ["__version__", *__all__]
