@@ -57,7 +57,7 @@ class TestCdf:
         scale = scale if widths is None else widths[:d]
         sd = spread(X) if widths is None else widths[:d] / np.sqrt(2 * GAMMA)
         points = rows_of(d, seed=1) * 1.5
-        actual = fitted(X, scale).cdf(points)
+        actual = fitted(X, scale).series().cdf(points)
         assert actual.shape == (60,)
         assert_allclose(actual, exact_cdf(X, sd, points), rtol=0, atol=1e-9)
 
@@ -65,14 +65,16 @@ class TestCdf:
         X = rows_of(2) / UNITS[:2]
         model = fitted(X, scale=None)
         expected = exact_cdf(X, 1 / np.sqrt(2 * GAMMA), X)
-        assert_allclose(model.cdf(X), expected, rtol=0, atol=1e-9)
+        assert_allclose(model.series().cdf(X), expected, rtol=0, atol=1e-9)
 
     @pytest.mark.parametrize("d", [1, 2])
     def test_weights_count_as_copies(self, d):
         X, weights = rows_of(d), np.arange(60) % 4
         model = fitted(X, UNITS[:d], sample_weight=weights)
         sd = UNITS[:d] / np.sqrt(2 * GAMMA)
-        assert_allclose(model.cdf(X), exact_cdf(X, sd, X, weights), rtol=0, atol=1e-9)
+        assert_allclose(
+            model.series().cdf(X), exact_cdf(X, sd, X, weights), rtol=0, atol=1e-9
+        )
 
     @pytest.mark.parametrize("d", [1, 2, 3])
     def test_goes_from_zero_to_one(self, d):
@@ -80,22 +82,24 @@ class TestCdf:
         ends = np.stack(
             [X.min(axis=0) - 50 * UNITS[:d], X.max(axis=0) + 50 * UNITS[:d]]
         )
-        assert_allclose(fitted(X).cdf(ends), [0, 1], rtol=0, atol=1e-12)
+        assert_allclose(fitted(X).series().cdf(ends), [0, 1], rtol=0, atol=1e-12)
 
     def test_has_the_density_as_its_slope(self):
         X = rows_of(1)
         model, step = fitted(X), 1e-4 * UNITS[0]
-        slope = (model.cdf(X + step) - model.cdf(X - step)) / (2 * step)
+        slope = (model.series().cdf(X + step) - model.series().cdf(X - step)) / (
+            2 * step
+        )
         assert_allclose(slope, model.density(X), rtol=1e-6)
 
     def test_follows_later_rows(self):
         X = rows_of(2)
         model = fitted(X)
-        first = model.cdf(X)
+        first = model.series().cdf(X)
         model.partial_fit(X[:20])
         expected = exact_cdf(np.vstack([X, X[:20]]), spread(X), X)
         assert np.abs(first - expected).max() > 1e-3
-        assert_allclose(model.cdf(X), expected, rtol=0, atol=1e-9)
+        assert_allclose(model.series().cdf(X), expected, rtol=0, atol=1e-9)
 
     @settings(max_examples=40, deadline=None)
     @given(
@@ -106,12 +110,12 @@ class TestCdf:
         X = np.array(values)[:, None] / 7
         model = fitted(X, None, gamma)
         points = np.linspace(-10, 10, 101)[:, None]
-        shares = model.cdf(points)
+        shares = model.series().cdf(points)
         assert ((shares >= 0) & (shares <= 1)).all()
         assert np.diff(shares).min() > -1e-10
         density = model.density(points)
         seen = density > 1e-4 * np.sqrt(gamma)
-        back = model.quantile(shares[seen])
+        back = model.series().quantile(shares[seen])
         assert_allclose(back, points[seen, 0], rtol=0, atol=1e-8)
 
 
@@ -127,13 +131,13 @@ class TestQuantile:
             brentq(lambda x, q=q: exact_box(X, sd, -np.inf, x) - q, low, high)
             for q in shares
         ]
-        actual = fitted(X, scale).quantile(shares)
+        actual = fitted(X, scale).series().quantile(shares)
         assert_allclose(actual, expected, rtol=0, atol=1e-6 * sd)
 
     def test_undoes_the_cdf(self):
         model = fitted(rows_of(1))
         shares = np.linspace(0, 1, 1001)
-        back = model.cdf(model.quantile(shares)[:, None])
+        back = model.series().cdf(model.series().quantile(shares)[:, None])
         assert_allclose(back, shares, rtol=0, atol=1e-11)
 
     def test_never_falls(self):
@@ -141,25 +145,25 @@ class TestQuantile:
         shares = np.concatenate(
             [[0], tails, np.linspace(0.1, 0.9, 500), 1 - tails[::-1]]
         )
-        values = fitted(rows_of(1)).quantile([*shares, 1.0])
+        values = fitted(rows_of(1)).series().quantile([*shares, 1.0])
         assert np.isfinite(values).all()
         assert np.diff(values).min() >= 0
 
     def test_zero_and_one_are_the_ends(self):
         X = rows_of(1)
         model = fitted(X)
-        low, high = model.quantile([0, 1])
+        low, high = model.series().quantile([0, 1])
         assert low < X.min() - 4 * spread(X)
         assert high > X.max() + 4 * spread(X)
-        assert_allclose(model.cdf([[low], [high]]), [0, 1], rtol=0, atol=1e-8)
+        assert_allclose(model.series().cdf([[low], [high]]), [0, 1], rtol=0, atol=1e-8)
 
     @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0,), (1, 1)])
     def test_has_the_shape_of_its_shares(self, shape):
         model = fitted(rows_of(1))
-        values = model.quantile(np.full(shape, 0.3))
+        values = model.series().quantile(np.full(shape, 0.3))
         assert np.shape(values) == shape
-        assert_allclose(values, model.quantile(0.3))
-        assert isinstance(model.quantile(0.3), float)
+        assert_allclose(values, model.series().quantile(0.3))
+        assert isinstance(model.series().quantile(0.3), float)
 
     def test_gaps_are_jumped(self):
         """Two clusters, half of the rows each, and nothing at all in between."""
@@ -167,16 +171,18 @@ class TestQuantile:
         model = fitted(np.vstack([half, half + 300]), scale=None)
         left = fitted(half, scale=None)
         shares = np.array([0.001, 0.3, 0.9, 0.999])
-        expected = left.quantile(shares)
-        assert_allclose(model.quantile(shares / 2), expected, atol=1e-7)
-        assert_allclose(model.quantile((1 + shares) / 2), expected + 300, atol=1e-7)
-        assert half.max() < model.quantile(0.5) < half.min() + 300
+        expected = left.series().quantile(shares)
+        assert_allclose(model.series().quantile(shares / 2), expected, atol=1e-7)
+        assert_allclose(
+            model.series().quantile((1 + shares) / 2), expected + 300, atol=1e-7
+        )
+        assert half.max() < model.series().quantile(0.5) < half.min() + 300
 
     @pytest.mark.parametrize("gamma", [0.02, 1.0, 1e4])
     def test_of_a_point_mass(self, gamma):
         shares = np.linspace(0.01, 0.99, 25)
         sd = 1 / np.sqrt(2 * gamma)
-        actual = fitted([[3.5]] * 7, None, gamma).quantile(shares)
+        actual = fitted([[3.5]] * 7, None, gamma).series().quantile(shares)
         assert_allclose(actual, norm.ppf(shares, 3.5, sd), rtol=0, atol=1e-6 * sd)
 
     def test_weights_count_as_copies(self):
@@ -184,19 +190,17 @@ class TestQuantile:
         model = fitted(X, sample_weight=weights)
         copies = fitted(np.repeat(X, weights, axis=0))
         shares = np.linspace(0.01, 0.99, 30)
-        expected = copies.quantile(shares)
-        assert_allclose(model.quantile(shares), expected, rtol=0, atol=1e-5)
+        expected = copies.series().quantile(shares)
+        assert_allclose(model.series().quantile(shares), expected, rtol=0, atol=1e-5)
 
     @pytest.mark.parametrize("q", [-0.1, 1.5, np.nan, [0.5, 2], [0.1, np.nan]])
     def test_refuses_what_is_no_share(self, q):
         with pytest.raises(ValueError, match="q must lie between 0 and 1"):
-            fitted(rows_of(1)).quantile(q)
+            fitted(rows_of(1)).series().quantile(q)
 
     def test_refuses_two_columns(self):
-        with pytest.raises(
-            ValueError, match=r"quantile needs a model of one column.*2"
-        ):
-            fitted(rows_of(2)).quantile(0.5)
+        with pytest.raises(ValueError, match=r"quantile is of one column.*2"):
+            fitted(rows_of(2)).series().quantile(0.5)
 
 
 class TestBoxProbability:
@@ -205,7 +209,7 @@ class TestBoxProbability:
         X = rows_of(d)
         corners = np.sort([rows_of(d, 40, seed) for seed in (1, 2)], axis=0)
         corners[0, ::3, 0], corners[1, ::4, -1] = -np.inf, np.inf
-        actual = fitted(X).box_probability(*corners)
+        actual = fitted(X).series().box_probability(*corners)
         boxes = zip(*corners, strict=True)
         expected = [exact_box(X, spread(X), low, high) for low, high in boxes]
         assert actual.shape == (40,)
@@ -215,29 +219,31 @@ class TestBoxProbability:
     def test_of_everything_is_one_and_of_nothing_zero(self, d):
         model = fitted(rows_of(d))
         ends = np.full(d, np.inf)
-        assert_allclose(model.box_probability(-ends, ends), 1, rtol=1e-12)
-        assert model.box_probability(ends, ends) == 0
-        assert model.box_probability(np.zeros(d), np.zeros(d)) == 0
+        assert_allclose(model.series().box_probability(-ends, ends), 1, rtol=1e-12)
+        assert model.series().box_probability(ends, ends) == 0
+        assert model.series().box_probability(np.zeros(d), np.zeros(d)) == 0
         far = rows_of(d).max(axis=0) + 100 * UNITS[:d]
-        assert_allclose(model.box_probability(far, ends), 0, atol=1e-12)
+        assert_allclose(model.series().box_probability(far, ends), 0, atol=1e-12)
 
     @pytest.mark.parametrize("d", [1, 2, 3])
     def test_many_boxes_are_as_one_by_one(self, d):
         model = fitted(rows_of(d))
         low, high = np.sort([rows_of(d, 7, 1), rows_of(d, 7, 2)], axis=0)
-        singles = [model.box_probability(*box) for box in zip(low, high, strict=True)]
+        singles = [
+            model.series().box_probability(*box) for box in zip(low, high, strict=True)
+        ]
         assert all(isinstance(single, float) for single in singles)
-        assert_allclose(model.box_probability(low, high), singles, atol=1e-13)
+        assert_allclose(model.series().box_probability(low, high), singles, atol=1e-13)
 
     @pytest.mark.parametrize("d", [1, 2])
     def test_is_a_share_in_a_gap(self, d):
         """Where there is nothing, waves cancel but for rounding."""
         model = fitted(np.outer([0, 30], np.ones(d)), None)
         low = np.linspace(10, 18, 200)[:, None] * np.ones(d)
-        share = model.box_probability(low, low + 2)
+        share = model.series().box_probability(low, low + 2)
         assert (share >= 0).all()
         assert_allclose(share, 0, atol=1e-11)
-        most = model.box_probability(low - 30, low + 40)
+        most = model.series().box_probability(low - 30, low + 40)
         assert (most <= 1).all()
         assert_allclose(most, 1, rtol=1e-11)
 
@@ -250,7 +256,7 @@ class TestBoxProbability:
             np.stack(np.meshgrid(*(e[part] for e in edges)), axis=-1).reshape(-1, 2)
             for part in (slice(-1), slice(1, None))
         )
-        share = model.box_probability(low, high)
+        share = model.series().box_probability(low, high)
         assert share.shape == (10_000,)
         assert_allclose(share.sum(), 1, rtol=1e-9)
 
@@ -259,8 +265,12 @@ class TestBoxProbability:
         model = fitted(X)
         low = np.array([-np.inf, -np.inf])
         for lows in (low, low[None]):
-            assert_allclose(model.box_probability(lows, X), model.cdf(X), atol=1e-13)
-        one = model.box_probability(low[None], X[0])
+            assert_allclose(
+                model.series().box_probability(lows, X),
+                model.series().cdf(X),
+                atol=1e-13,
+            )
+        one = model.series().box_probability(low[None], X[0])
         assert one.shape == (1,)
 
     @pytest.mark.parametrize("d", [1, 2, 3])
@@ -271,7 +281,7 @@ class TestBoxProbability:
         model = fitted(np.vstack([X, -X]), None, gamma=0.5)
         corner = np.full(d, width / 2)
         expected = model.density(np.zeros((1, d)))[0] * width**d
-        actual = model.box_probability(-corner, corner)
+        actual = model.series().box_probability(-corner, corner)
         assert_allclose(actual, expected, rtol=1e-7)
 
     @pytest.mark.parametrize(
@@ -286,14 +296,14 @@ class TestBoxProbability:
     )
     def test_refuses_other_shapes_and_nan(self, low, high):
         with pytest.raises(ValueError, match=r"low and high must be numbers of shape"):
-            fitted(rows_of(2)).box_probability(low, high)
+            fitted(rows_of(2)).series().box_probability(low, high)
 
     def test_refuses_corners_in_the_wrong_order(self):
         model = fitted(rows_of(2))
         with pytest.raises(ValueError, match="low must not exceed high"):
-            model.box_probability([0.0, 1.0], [1.0, 0.5])
+            model.series().box_probability([0.0, 1.0], [1.0, 0.5])
         with pytest.raises(ValueError, match="low must not exceed high"):
-            model.box_probability([[0, 0], [0, 0]], [[1, 1], [1, -np.inf]])
+            model.series().box_probability([[0, 0], [0, 0]], [[1, 1], [1, -np.inf]])
 
 
 class TestSample:

@@ -72,9 +72,9 @@ class TestMoments:
         model = fitted(X, scale)
         expected = np.cov(X.T, bias=True) + kernel_covariance(X, scale)
         size = UNITS[:d]
-        assert_allclose(model.mean() / size, X.mean(axis=0) / size, atol=1e-7)
+        assert_allclose(model.series().mean() / size, X.mean(axis=0) / size, atol=1e-7)
         assert_allclose(
-            model.covariance() / size / size[:, None],
+            model.series().covariance() / size / size[:, None],
             expected / size / size[:, None],
             atol=1e-6,
         )
@@ -83,9 +83,11 @@ class TestMoments:
         X, weights = rows_of(2), np.arange(50) % 4
         model = fitted(X, UNITS[:2], sample_weight=weights)
         copies = np.repeat(X, weights, axis=0) / UNITS[:2]
-        assert_allclose(model.mean() / UNITS[:2], copies.mean(axis=0), atol=1e-7)
+        assert_allclose(
+            model.series().mean() / UNITS[:2], copies.mean(axis=0), atol=1e-7
+        )
         expected = np.cov(copies.T, bias=True) + np.eye(2) / (2 * GAMMA)
-        actual = model.covariance() / np.outer(UNITS[:2], UNITS[:2])
+        actual = model.series().covariance() / np.outer(UNITS[:2], UNITS[:2])
         assert_allclose(actual, expected, atol=1e-6)
 
     @pytest.mark.parametrize("d", [1, 2, 3])
@@ -97,7 +99,7 @@ class TestMoments:
             np.mean([norm.moment(order, mean, width) for mean in column])
             for column, width in zip(X.T, sd, strict=True)
         ]
-        actual = fitted(X).moment(order)
+        actual = fitted(X).series().moment(order)
         assert actual.shape == (d,)
         size = UNITS[:d] ** order
         assert_allclose(actual / size, expected / size, rtol=1e-7, atol=1e-6)
@@ -106,18 +108,18 @@ class TestMoments:
         X = rows_of(1) / UNITS[0] + 1000
         expected = (X**2).mean() + 1 / (2 * GAMMA)
         model = fitted(X, None)
-        assert_allclose(model.moment(2), [expected], rtol=1e-12)
-        spread = model.moment(2) - model.moment(1) ** 2
-        assert_allclose(spread, model.covariance()[0], atol=1e-6)
+        assert_allclose(model.series().moment(2), [expected], rtol=1e-12)
+        spread = model.series().moment(2) - model.series().moment(1) ** 2
+        assert_allclose(spread, model.series().covariance()[0], atol=1e-6)
 
     @pytest.mark.parametrize("order", [-1, 1.0, 0.5, True, "2", None])
     def test_order_is_a_count(self, order):
         with pytest.raises(ValueError, match="order must be an integer >= 0"):
-            fitted(rows_of(1)).moment(order)
+            fitted(rows_of(1)).series().moment(order)
 
     def test_order_of_numpy(self):
         model = fitted(rows_of(1))
-        assert_allclose(model.moment(np.int64(2)), model.moment(2))
+        assert_allclose(model.series().moment(np.int64(2)), model.series().moment(2))
 
 
 class TestEntropy:
@@ -126,7 +128,7 @@ class TestEntropy:
     def test_of_a_single_row(self, d, gamma):
         X = np.full((1, d), 2.5)
         expected = d * norm.entropy(scale=1 / np.sqrt(2 * gamma))
-        assert_allclose(fitted(X, None, gamma).entropy(), expected, atol=1e-6)
+        assert_allclose(fitted(X, None, gamma).series().entropy(), expected, atol=1e-6)
 
     @pytest.mark.parametrize("gamma", [0.1, 3.0, 300.0])
     def test_of_one_column_by_quadrature(self, gamma):
@@ -139,27 +141,31 @@ class TestEntropy:
 
         stops = np.sort(np.concatenate([X[:, 0] + k * sd for k in (-9, -3, 0, 3, 9)]))
         pieces = [quad(integrand, *ends, epsrel=1e-10)[0] for ends in pairwise(stops)]
-        assert_allclose(fitted(X, gamma=gamma).entropy(), sum(pieces), atol=1e-6)
+        assert_allclose(
+            fitted(X, gamma=gamma).series().entropy(), sum(pieces), atol=1e-6
+        )
 
     @pytest.mark.parametrize("d", [2, 3])
     def test_of_independent_columns_adds_up(self, d):
         side = np.array([-1.0, 0.2, 2.0])
         X = np.stack(np.meshgrid(*[side] * d), axis=-1).reshape(-1, d)
-        single = fitted(side[:, None], None).entropy()
-        assert_allclose(fitted(X, None).entropy(), d * single, atol=1e-6)
+        single = fitted(side[:, None], None).series().entropy()
+        assert_allclose(fitted(X, None).series().entropy(), d * single, atol=1e-6)
 
     @pytest.mark.parametrize("scale", ["std", "whiten"])
     def test_follows_the_units(self, scale):
         X = rows_of(2)
         turned = X / UNITS[:2] @ [[1.0, 0.0], [0.0, 4.0]] + 7
-        expected = fitted(X, scale).entropy() + np.log(4 / UNITS[:2].prod())
-        assert_allclose(fitted(turned, scale).entropy(), expected, atol=1e-6)
+        expected = fitted(X, scale).series().entropy() + np.log(4 / UNITS[:2].prod())
+        assert_allclose(fitted(turned, scale).series().entropy(), expected, atol=1e-6)
 
     def test_is_the_mean_of_minus_the_log(self):
         model = fitted(rows_of(2), "whiten")
         drawn = model.sample(5000, random_state=0)
         logs = -model.score_samples(drawn)
-        assert abs(logs.mean() - model.entropy()) < 4 * logs.std() / np.sqrt(len(logs))
+        assert abs(logs.mean() - model.series().entropy()) < 4 * logs.std() / np.sqrt(
+            len(logs)
+        )
 
 
 class TestLogDensityGradient:
@@ -168,7 +174,7 @@ class TestLogDensityGradient:
     def test_is_the_mean_pull_of_the_rows(self, d, scale):
         X = rows_of(d)
         points = X + 0.3 * UNITS[:d]
-        actual = fitted(X, scale).log_density_gradient(points)
+        actual = fitted(X, scale).series().log_density_gradient(points)
         expected = exact_gradient(X, kernel_covariance(X, scale), points)
         assert actual.shape == (50, d)
         assert_allclose(actual * UNITS[:d], expected * UNITS[:d], atol=1e-5)
@@ -177,7 +183,7 @@ class TestLogDensityGradient:
     def test_is_the_slope_of_the_log_density(self, scale):
         X = rows_of(2)
         model = fitted(X, scale)
-        gradient = model.log_density_gradient(X)
+        gradient = model.series().log_density_gradient(X)
         for column, unit in enumerate(UNITS[:2]):
             step = np.zeros(2)
             step[column] = 1e-4 * unit
@@ -188,13 +194,15 @@ class TestLogDensityGradient:
         X, weights = rows_of(2) / UNITS[:2], np.arange(50) % 4
         model = fitted(X, None, sample_weight=weights)
         expected = exact_gradient(X, np.eye(2) / (2 * GAMMA), X, weights)
-        assert_allclose(model.log_density_gradient(X), expected, atol=1e-6)
+        assert_allclose(model.series().log_density_gradient(X), expected, atol=1e-6)
 
     @pytest.mark.parametrize("d", [1, 2, 3])
     def test_is_nan_outside_the_box(self, d):
         model = fitted(rows_of(d))
         middle, far = np.median(rows_of(d), axis=0), 100 * UNITS[:d]
-        gradient = model.log_density_gradient([middle, middle + far, middle - far])
+        gradient = model.series().log_density_gradient(
+            [middle, middle + far, middle - far]
+        )
         assert np.isfinite(gradient[0]).all()
         assert np.isnan(gradient[1:]).all()
 
@@ -204,12 +212,12 @@ class TestLogDensityGradient:
         X = rows_of(d) / UNITS[:d]
         model = fitted(X, None)
         period = model.feature_map_.period_
-        for image in (model.mean() + period, model.mean() - period):
-            assert np.isnan(model.log_density_gradient([image])).all()
+        for image in (model.series().mean() + period, model.series().mean() - period):
+            assert np.isnan(model.series().log_density_gradient([image])).all()
 
     def test_is_nan_in_a_gap(self):
         model = fitted([[0.0], [60.0]], None)
-        gradient = model.log_density_gradient([[30.0], [0.0], [60.0], [1.0]])
+        gradient = model.series().log_density_gradient([[30.0], [0.0], [60.0], [1.0]])
         assert_allclose(gradient[:, 0], [np.nan, 0, 0, -2 * GAMMA], atol=1e-7)
 
     @pytest.mark.parametrize("d", [1, 2, 3])
@@ -218,7 +226,7 @@ class TestLogDensityGradient:
         model = fitted(np.zeros((1, d)), None, gamma=1.0)
         points = np.zeros((60, d))
         points[:, 0] = np.linspace(0, 6, 60)
-        slope = model.log_density_gradient(points)[:, 0]
+        slope = model.series().log_density_gradient(points)[:, 0]
         seen = np.isfinite(slope)
         assert seen[:40].all()
         assert not seen[-5:].any()
@@ -235,16 +243,16 @@ class TestModes:
 
         high, low = brentq(slope, -0.5, 0.8), brentq(slope, 2.5, 3.3)
         model = fitted([[0.0], [gap]], None, 0.5, weights)
-        assert_allclose(model.modes(), [[high], [low]], atol=1e-7)
+        assert_allclose(model.series().modes(), [[high], [low]], atol=1e-7)
 
     def test_of_two_rows_near_each_other(self):
         model = fitted([[-0.9], [0.9]], None, 0.5)
-        assert_allclose(model.modes(), [[0.0]], atol=1e-6)
+        assert_allclose(model.series().modes(), [[0.0]], atol=1e-6)
 
     @pytest.mark.parametrize("d", [1, 2, 3])
     def test_of_one_row(self, d):
         row = np.arange(1.0, d + 1) / 7
-        assert_allclose(fitted(row[None], None).modes(), row[None], atol=1e-7)
+        assert_allclose(fitted(row[None], None).series().modes(), row[None], atol=1e-7)
 
     def test_are_all_tops_of_a_column(self):
         """As many as a fine table has, at its places, the highest first."""
@@ -255,7 +263,7 @@ class TestModes:
         inner = density[1:-1]
         top = (inner > density[:-2]) & (inner > density[2:])
         found = table[1:-1][top][np.argsort(-inner[top])]
-        modes = fitted(X, gamma=30.0).modes()
+        modes = fitted(X, gamma=30.0).series().modes()
         assert len(found) > 5
         assert_allclose(modes[:, 0], found, atol=1.1 * (table[1] - table[0]))
 
@@ -265,7 +273,7 @@ class TestModes:
         X = rows_of(d, 15)
         tol = 1e-8 if d < 3 else 1e-4  # grids of three columns take their time
         model = fitted(X, scale, 2.0, tol=tol)
-        modes = model.modes()
+        modes = model.series().modes()
         covariance = kernel_covariance(X, scale, 2.0)
         assert modes.shape[1] == d
         assert len(modes) > 1
@@ -285,15 +293,15 @@ class TestModes:
         ends = np.vstack([np.eye(d), -np.eye(d)]) * 3
         weights = np.arange(2 * d, 0, -1)
         model = fitted(ends, None, 1.0, weights, tol=1e-3)
-        assert_allclose(model.modes(), ends, atol=0.01)
+        assert_allclose(model.series().modes(), ends, atol=0.01)
 
     def test_small_ones_are_left_out(self):
         X = np.array([[0.0], [10.0], [20.0]])
         model = fitted(X, None, 1.0, [1000.0, 10.0, 0.5])
-        assert_allclose(model.modes(), X[:2], atol=1e-6)
-        assert_allclose(model.modes(least=1e-4), X, atol=1e-6)
-        assert_allclose(model.modes(least=0.1), X[:1], atol=1e-6)
-        assert_allclose(model.modes(0.009), X[:2], atol=1e-6)
+        assert_allclose(model.series().modes(), X[:2], atol=1e-6)
+        assert_allclose(model.series().modes(least=1e-4), X, atol=1e-6)
+        assert_allclose(model.series().modes(least=0.1), X[:1], atol=1e-6)
+        assert_allclose(model.series().modes(0.009), X[:2], atol=1e-6)
 
 
 class TestGrid:
@@ -375,7 +383,7 @@ class TestGrid:
             fitted(rows_of(1)).grid(n)
 
     def test_refuses_three_columns(self):
-        with pytest.raises(ValueError, match=r"grid: .* this model has 3; .*marginal"):
+        with pytest.raises(ValueError, match=r"grid: .* this model has 3: .*marginal"):
             fitted(rows_of(3)).grid()
 
     def test_refuses_categories(self):

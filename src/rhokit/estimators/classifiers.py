@@ -48,7 +48,7 @@ class ClassEstimator(ClassifierMixin, OnePassEstimator):
         self
         """
         batch = self.check_batch(X, y, sample_weight)
-        self._learn(batch, decay=decay, foreseen=classes)
+        self._learn(batch, decay, foreseen=classes)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label that is predicted for each row, shape (n,)."""

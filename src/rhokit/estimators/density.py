@@ -42,8 +42,13 @@ class DensityEstimator(DensityMixin, OnePassEstimator):
 
         In many dimensions this over- or underflows: :meth:`score_samples` does not.
         """
+        model = self.fitted_model()
+        return self._density(model, self.check_query(X))
+
+    def _density(self, model: Model, rows: NDArray[Any]) -> NDArray[np.float64]:
+        """Density at checked rows."""
         with np.errstate(over="ignore", under="ignore"):
-            return np.asarray(np.exp(self.score_samples(X)))
+            return np.asarray(np.exp(model.log_density(rows)))
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
         """Rows drawn from the fitted density.
@@ -104,9 +109,7 @@ class DensityEstimator(DensityMixin, OnePassEstimator):
             return (*axes, series_of(model).on_axes(axes))
         points = np.stack(np.meshgrid(*axes), axis=-1)
         rows = points.reshape(-1, d).astype(model.plan.feature_map.dtype_)
-        with np.errstate(over="ignore", under="ignore"):
-            density = np.exp(model.log_density(rows))
-        return (*axes, density.reshape(points.shape[:-1]))
+        return (*axes, self._density(model, rows).reshape(points.shape[:-1]))
 
     def reach(self, X: Any) -> NDArray[Any]:
         """How well the map represents each row, in [0, 1]: see the map's ``reach``.

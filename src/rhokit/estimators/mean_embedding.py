@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from rhokit.estimators.density import DensityEstimator
 from rhokit.estimators.parameters import COMMON
+from rhokit.models import Model
 
 
 class MeanEmbeddingKDE(DensityEstimator):
@@ -67,9 +68,7 @@ class MeanEmbeddingKDE(DensityEstimator):
         self.dtype = dtype
         self.random_state = random_state
 
-    def density(self, X: Any) -> NDArray[np.float64]:
-        """Density at each row, in the user's units; may be slightly negative."""
-        model, rows = self.fitted_model(), self.check_query(X)
+    def _density(self, model: Model, rows: NDArray[Any]) -> NDArray[np.float64]:
         measure = model.measure()
 
         def use(worker: int, which: Any, columns: Any, log_scale: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from rhokit.batch import Columns
 from rhokit.models.model import Model
@@ -63,10 +64,8 @@ class DensitySeries:
     weight: float
 
     def _rows(self, X: Any) -> Floats:
-        """Checked rows in scaled units, infinite ends included."""
-        rows = np.asarray(X, dtype=float)
-        if rows.ndim != 2 or rows.shape[1] != self.columns.n_features:
-            rows = np.asarray(check_rows(_Named(self.columns), X, reset=False))
+        """Checked rows in scaled units."""
+        rows = check_rows(_Density(self.columns), X, reset=False, dtype=np.float64)
         return np.asarray(self.scaling.apply(rows))
 
     def _refuse_mixed(self, answer: str) -> None:
@@ -343,7 +342,7 @@ def series_of(model: Model) -> DensitySeries:
     )
 
 
-class _Named:
+class _Density(BaseEstimator):
     """Columns under the names by which scikit-learn compares them."""
 
     def __init__(self, columns: Columns) -> None:

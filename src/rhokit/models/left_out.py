@@ -43,8 +43,9 @@ def log_left_out(model: Model, sample: RowSample | MeasuredSample) -> Floats:
 def weight_left(model: Model, sample: RowSample | MeasuredSample) -> Floats:
     """Weights of the outcomes without each of the sampled rows, shape (n, K)."""
     assert model.state is not None
-    measured = isinstance(sample, MeasuredSample)
-    held_out = sample.held_out if measured else not model.state.takes_rows
+    held_out = not model.state.takes_rows
+    if isinstance(sample, MeasuredSample):
+        held_out = sample.held_out
     if held_out:
         return np.broadcast_to(model.weight, (len(sample.weight), len(model.weight)))
     own = model.readout.roots(sample.target) ** 2 * sample.weight[:, None]

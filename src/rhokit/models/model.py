@@ -234,7 +234,7 @@ class Model:
         sample = self.sample
         if not state.takes_rows and isinstance(sample, RowSample):
             logs = self.log_left_out(sample)
-            held_out = not self.state.takes_rows
+            held_out = self.state is not None and not self.state.takes_rows
             sample = MeasuredSample(sample.target, sample.weight, logs, held_out)
         return self.with_state(state, sample=sample)
 
