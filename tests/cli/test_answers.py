@@ -13,8 +13,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import rhokit
-from rhokit.cli import tables
-from rhokit.cli.answers import log_density, log_density_left_out
+from rhokit.cli import table_files
 from tests.cli.support import ROLES, SMALL, refused, rows_table, run, write_csv
 
 TARGETS = {"classes": "side", "values": "price", "ordinal": "grade"}
@@ -75,7 +74,7 @@ def test_a_row_left_out_is_a_row_unlearned(kind, data, models):
         one = slice(row, row + 1)
         rest = rhokit.loads(rhokit.dumps(model))
         rest.unlearn(rows[one], None if target is None else target[one])
-        assert_allclose(found[row], log_density(rest, rows[one])[0], rtol=1e-5)
+        assert_allclose(found[row], rest.score_samples(rows[one])[0], rtol=1e-5)
     assert told["training_rows"]
 
 
@@ -96,7 +95,7 @@ def test_a_row_of_several_targets_is_left_out_once(data, tmp_path):
     table, model = rows_table().to_pandas(), rhokit.load(path)
     rows, target = table[["a", "b", "c"]], table[["price", "grade"]].to_numpy()
     model.unlearn(rows[3:4], target[3:4])
-    assert_allclose(found, log_density(model, rows[3:4])[0], rtol=1e-5)
+    assert_allclose(found, model.score_samples(rows[3:4])[0], rtol=1e-5)
 
 
 def test_leaving_out_needs_what_was_summed(data, models, tmp_path):
@@ -129,8 +128,8 @@ def test_classes_come_with_all_probabilities(kind, data, models):
     labels = model.classes_.tolist()
     assert list(found) == ["prediction", *(f"probability_{each}" for each in labels)]
     assert_array_equal(found["prediction"], model.predict(frame()).astype(str))
-    chances = numbers(list(found.values())[1:]).T
-    assert_allclose(chances, model.predict_proba(frame()), rtol=1e-12)
+    probabilities = numbers(list(found.values())[1:]).T
+    assert_allclose(probabilities, model.predict_proba(frame()), rtol=1e-12)
 
 
 @pytest.mark.parametrize("coverage", [0.5, 0.9])
@@ -223,7 +222,7 @@ def test_a_kept_column_must_not_hide_an_answer(models, tmp_path):
 
 @pytest.mark.parametrize("format", ["csv", "parquet"])
 def test_rows_keep_their_order_batch_by_batch(format, models, tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "_BATCH_ROWS", 17)
+    monkeypatch.setattr(table_files, "_BATCH_ROWS", 17)
     paths = [tmp_path / f"{name}.{format}" for name in ("1", "2")]
     for seed, path in enumerate(paths, start=1):
         table = rows_table(60, seed)
@@ -235,7 +234,7 @@ def test_rows_keep_their_order_batch_by_batch(format, models, tmp_path, monkeypa
 
 
 def test_a_batch_without_whole_rows_is_left_unanswered(models, tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "_BATCH_ROWS", 10)
+    monkeypatch.setattr(table_files, "_BATCH_ROWS", 10)
     table = rows_table(30)
     gone = [None] * 10 + table.column("a").to_pylist()[10:]
     path, output = tmp_path / "new.parquet", tmp_path / "out.parquet"
@@ -282,10 +281,10 @@ def test_a_terminal_shows_a_few_rows_and_a_summary(data, models):
 
 @pytest.mark.parametrize("kind", ROLES)
 def test_the_least_likely_rows_come_first(kind, data, models, monkeypatch):
-    monkeypatch.setattr(tables, "_BATCH_ROWS", 13)
+    monkeypatch.setattr(table_files, "_BATCH_ROWS", 13)
     call = ("anomalies", models[kind], data / "new.csv", "-k", 4, "--json")
     told = run(*call).fine().json
-    expected = log_density(rhokit.load(models[kind]), frame())
+    expected = rhokit.load(models[kind]).score_samples(frame())
     order = np.argsort(expected)[:4]
     found = told["anomalies"]
     assert [each["row"] for each in found] == (order + 1).tolist()
@@ -303,7 +302,8 @@ def test_training_rows_are_recognised_and_left_out(kind, data, models, tmp_path)
     table = rows_table()
     rows = table.select(["a", "b", "c"]).to_pandas()
     target = table.column(TARGETS[kind]).to_pandas() if kind in TARGETS else None
-    expected = log_density_left_out(rhokit.load(models[kind]), rows, target)
+    model = rhokit.load(models[kind])
+    expected = model.score_samples(rows, target, leave_one_out=True)
     found = [each["log_density"] for each in told["anomalies"]]
     assert_allclose(found, np.sort(expected)[:20], rtol=1e-9)
     lines = copied.read_text().splitlines()

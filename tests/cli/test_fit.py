@@ -11,9 +11,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import rhokit
 from rhokit.cli.kinds import guess_kind
-from rhokit.cli.models import KINDS, load_model
 from rhokit.cli.sources import Source
-from rhokit.cli.tables import Rows
+from rhokit.cli.stored_models import KINDS, load_model
+from rhokit.cli.table_files import TableFiles
 from tests.cli.support import ROLES, ROWS, SMALL, refused, rows_table, run, write_csv
 from tests.support import assert_same_state
 
@@ -133,7 +133,7 @@ def test_the_target_tells_what_is_wanted(name, ending, tmp_path):
     table, file = pa.table({"y": values, "x": np.arange(len(values))}), tmp_path / "t"
     file = file.with_suffix(ending)
     write_csv(table, file) if ending == ".csv" else pq.write_table(table, file)
-    kind, reason = guess_kind(Rows(Source((file,), (file,))), ["y"])
+    kind, reason = guess_kind(TableFiles(Source((file,), (file,))), ["y"])
     assert kind == expected
     assert "'y'" in reason
 

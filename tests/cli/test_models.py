@@ -10,12 +10,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import rhokit
-from rhokit.cli import report, tables
-from rhokit.cli.compare import verdict
-from rhokit.cli.models import Note, load_model
+from rhokit.cli import table_files, table_sample
+from rhokit.cli.commands.compare import verdict
 from rhokit.cli.responses import Question
-from rhokit.cli.sampling import sampled
 from rhokit.cli.sources import Source
+from rhokit.cli.stored_models import Note, load_model
+from rhokit.cli.table_sample import sampled
 from rhokit.io.model_files import pack_model
 from rhokit.metrics import class_discrepancies, maximum_mean_discrepancy
 from tests.cli.support import ROLES, refused, rows_table, run, write_csv
@@ -225,7 +225,7 @@ def test_a_report_is_a_page(kind, data, models, tmp_path):
 
 
 def test_a_page_about_many_rows_is_about_a_sample(data, models, tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "_BATCH_ROWS", 30)
+    monkeypatch.setattr(table_files, "_BATCH_ROWS", 30)
     path = tmp_path / "rows.parquet"
     pq.write_table(rows_table(500), path)
     source, loaded = Source((path,), (path,)), load_model(models["classes"])
@@ -241,7 +241,7 @@ def test_a_page_about_many_rows_is_about_a_sample(data, models, tmp_path, monkey
     assert_array_equal(sample.target, sides[rows].astype(str))
     whole = sampled(question, 1000)
     assert_array_equal(whole.table.column("a").to_numpy(), every)
-    monkeypatch.setattr(report, "_MOST_ROWS", 100)
+    monkeypatch.setattr(table_sample, "MOST_ROWS", 100)
     call = ("report", models["classes"], path, "-o", tmp_path / "page.html")
     assert run(*call, "--json").fine().json["rows"] == 500
     assert "100 of 500 rows" in (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -17,7 +17,7 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import load_breast_cancer
 
 import rhokit
-from rhokit.cli import errors, fitting, main
+from rhokit.cli import failures, fitting, main
 from rhokit.cli.app import app
 from rhokit.cli.console import byte_size, number, plain, short_list
 from rhokit.cli.sources import digest, ending_of
@@ -148,7 +148,7 @@ def test_whatever_happens_is_one_line(error, code, words, data, tmp_path, monkey
 
 
 def test_warnings_are_lines_and_said_once(capsys):
-    with errors.warnings_as_lines("fit"):
+    with failures.warnings_as_lines("fit"):
         for _ in range(3):
             warnings.warn("twice\nover", stacklevel=1)
         warnings.warn("of other packages", DeprecationWarning, stacklevel=1)
@@ -273,9 +273,9 @@ def test_a_newcomers_way_from_a_table_to_a_page(tmp_path, monkeypatch):
     run("export", "both.rho", "-o", "both.onnx").fine()
     session = onnxruntime.InferenceSession("both.onnx")
     single = rows.astype("float32")
-    (chances,) = session.run(["probabilities"], {"X": single.to_numpy()})
+    (probabilities,) = session.run(["probabilities"], {"X": single.to_numpy()})
     expected = both.predict_proba(single.astype(float))
-    assert_allclose(chances, expected, rtol=1e-5, atol=1e-7)
+    assert_allclose(probabilities, expected, rtol=1e-5, atol=1e-7)
     # In a fresh process, with the library alone.
     code = (
         "import pandas, rhokit\n"

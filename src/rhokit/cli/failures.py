@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
+from rhokit.cli.option_names import with_options
 from rhokit.errors import DataError
 
 FINE, WRONG_DATA, WRONG_USAGE, LIMIT_PASSED, INTERRUPTED = 0, 1, 2, 3, 130
@@ -15,21 +16,6 @@ FINE, WRONG_DATA, WRONG_USAGE, LIMIT_PASSED, INTERRUPTED = 0, 1, 2, 3, 130
 _LONGEST = 600
 # What users get wrong: data, files, models, memory, packages that are not there.
 _EXPECTED = (ValueError, TypeError, OSError, MemoryError, ImportError)
-# The library speaks of parameters where the command line has options.
-_OPTION_NAMES = {
-    "columns=[...]": "--columns a,b",
-    "bounds=(low, high)": "--bounds low,high",
-    "dtype='float32'": "--dtype float32",
-    'feature_map="quadrature"': "--map quadrature",
-    "checkpoint=": "--checkpoint ",
-    "memory_limit=": "--memory-limit ",
-    "n_components": "--components",
-    "random_state": "--seed",
-    'missing="drop"': "--missing drop",
-    'missing="impute"': "--missing impute",
-    "missing='drop'": "--missing drop",
-    "missing='impute'": "--missing impute",
-}
 
 
 class UserError(ValueError):
@@ -46,9 +32,7 @@ def one_line(error: BaseException | Warning | str) -> str:
     text = "".join(each if each.isprintable() else "?" for each in text)
     if len(text) > _LONGEST:
         text = f"{text[:_LONGEST]} ..."
-    for name, option in _OPTION_NAMES.items():
-        text = text.replace(name, option)
-    return text or type(error).__name__
+    return with_options(text) or type(error).__name__
 
 
 def _text(error: BaseException | Warning | str) -> str:

@@ -13,6 +13,7 @@ from rhokit.cli.console import Output, byte_size, number, properties, short_list
 from rhokit.cli.descriptions import described, described_pairs
 from rhokit.cli.failures import UsageError, UserError
 from rhokit.cli.kinds import guess_kind
+from rhokit.cli.option_names import option_of
 from rhokit.cli.options import names_of
 from rhokit.cli.sources import Source, check_output, digest, opened, refuse_overwriting
 from rhokit.cli.stored_models import (
@@ -24,9 +25,6 @@ from rhokit.cli.stored_models import (
 )
 from rhokit.cli.table_files import TableFiles
 from rhokit.streams import typical_values
-
-# Options that are not named like the parameters that they set.
-_OPTIONS = {"n_components": "--components", "feature_map": "--map"}
 
 
 @dataclass(frozen=True)
@@ -101,7 +99,7 @@ def _like(like: Path, request: FitRequest) -> tuple[Any, Note, None]:
     """A model without rows that has another's plan, and what the other was for."""
     other = load_model(like)
     if request.parameters:
-        names = short_list(_OPTIONS.get(p, f"--{p}") for p in request.parameters)
+        names = short_list(map(option_of, request.parameters))
         raise UsageError(f"--like takes over the plan of {like}: leave out {names}")
     if request.kind not in (None, other.kind):
         raise UsageError(f"--like {like} is a model of kind {other.kind}")

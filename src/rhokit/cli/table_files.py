@@ -8,15 +8,12 @@ from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset as pa_dataset
-import pyarrow.parquet as pq
 
 from rhokit.cli.console import short_list
 from rhokit.cli.failures import UserError
 from rhokit.cli.sources import Source
 from rhokit.streams.files import is_text, open_dataset
-
-_BATCH_ROWS = 65_536
+from rhokit.streams.pieces import pieces_of
 
 
 @dataclass(frozen=True)
@@ -92,45 +89,19 @@ class TableFiles:
             From names to pyarrow types that values of text files are read as.
         """
         self.require(columns)
-        schema = self._read_schema(types or {})
-        fragments = list(self._dataset.get_fragments())
-        for fragment in sorted(fragments, key=lambda each: each.path):
-            file, row = self._source.name_of(fragment.path), 0
-            try:
-                for record in _records(fragment, schema, columns):
-                    yield FileBatch(pa.Table.from_batches([record]), file, row)
+        with self._source.named_errors():
+            for piece in pieces_of(self._read_as(types or {}), columns):
+                file, row = self._source.name_of(piece.file or ""), piece.first_row
+                for record in piece.records(columns):
+                    table = pa.Table.from_batches([record]).select(columns)
+                    if record.num_rows:
+                        yield FileBatch(table, file, row)
                     row += record.num_rows
-            except (pa.ArrowException, OSError) as error:
-                raise UserError(f"{file}: {error}") from error
 
-    def _read_schema(self, types: dict[str, pa.DataType]) -> pa.Schema:
-        if not self.is_text:
-            return self.schema
-        fields = [
-            pa.field(each.name, types.get(each.name, each.type)) for each in self.schema
-        ]
-        return pa.schema(fields)
-
-
-def _records(
-    fragment: Any, schema: pa.Schema, columns: list[str]
-) -> Iterator[pa.RecordBatch]:
-    """Record batches of a file, never many of them at once."""
-    is_parquet = isinstance(fragment, pa_dataset.ParquetFileFragment)
-    if is_parquet and set(columns) <= set(fragment.physical_schema.names):
-        # The data set's own reader holds whole row groups; this one streams.
-        with fragment.open() as file:
-            reader = pq.ParquetFile(file, pre_buffer=False)
-            for record in reader.iter_batches(_BATCH_ROWS, columns=columns):
-                yield record.select(columns)
-        return
-    records = fragment.to_batches(
-        schema=schema,
-        columns=columns,
-        batch_size=_BATCH_ROWS,
-        batch_readahead=2,
-        fragment_readahead=1,
-    )
-    for record in records:
-        if record.num_rows:
-            yield record
+    def _read_as(self, types: dict[str, pa.DataType]) -> Any:
+        """The data set with other types of columns, where types are guesses."""
+        return (
+            open_dataset(self._source.argument, types)
+            if self.is_text
+            else self._dataset
+        )
