@@ -74,7 +74,7 @@ def _check_plan(values: Values, reader: Reader) -> None:
     require(same, "scaling must leave columns of categories as they are")
 
 
-PLAN = Record(
+_PLAN = Record(
     Plan,
     _check_plan,
     columns=ColumnsField("d"),
@@ -86,7 +86,7 @@ PLAN = Record(
     ),
     gamma=Maybe(POSITIVE),
     feature_map=MapField(),
-    representation=Word(tuple(REPRESENTATIONS)),
+    representation=Word(REPRESENTATIONS),
     compares_outcomes=Flag(),
     proposal=Maybe(
         Record(
@@ -102,7 +102,7 @@ PLAN = Record(
 )
 _TARGET = Array(("s",), ("s", None), dtypes=("int64", "float64"))
 _WEIGHT = Array(("s",), low=0)
-SAMPLE = OneOf(
+_SAMPLE = OneOf(
     rows=Record(
         RowSample,
         _check_keys,
@@ -120,13 +120,17 @@ SAMPLE = OneOf(
         held_out=Flag(),
     ),
 )
-STATES = OneOf(
-    **{
-        name: record
-        for representation in REPRESENTATIONS.values()
-        for name, record in representation.state_records.items()
-    }
-)
+
+
+def states_of(*representations: str) -> OneOf:
+    """The field of states of some representations."""
+    return OneOf(
+        **{
+            name: record
+            for each in representations
+            for name, record in REPRESENTATIONS[each].state_records.items()
+        }
+    )
 
 
 class ReadOutField:
@@ -166,41 +170,44 @@ class ModelField:
 
     def write(self, value: Any, path: str, writer: Writer) -> Any:
         """The model as an object."""
-        known = {name: getattr(value, name) for name in _MODEL}
-        return write_fields(_MODEL, known, path, writer)
+        fields = _fields(value.plan.representation)
+        known = {name: getattr(value, name) for name in fields}
+        return write_fields(fields, known, path, writer)
 
     def read(self, given: Any, path: str, reader: Reader) -> Build:
         """The model that is to be made."""
+        members(given, path, "plan", "readout", "state", "sample")
         reader.agree("the read-out", self._readout, path)
-        values = read_fields(_MODEL, given, path, reader)
-        self._check_kinds(values)
-        sample, readout = values["sample"], values["readout"]
-        if sample is not None:
+        plan = _PLAN.read(given["plan"], joined(path, "plan"), reader)
+        self._check_representation(plan.parts)
+        rest = _fields(plan.parts["representation"])
+        values = {
+            name: rest[name].read(given[name], joined(path, name), reader)
+            for name in ("readout", "state", "sample")
+        }
+        if values["sample"] is not None:
+            target = values["sample"].parts["target"]
             cls = READOUTS[self._readout]
-            cls.check_sample(readout.parts, sample.parts["target"], reader)
-        return Build(Model, values)
+            cls.check_sample(values["readout"].parts, target, reader)
+        return Build(Model, {"plan": plan, **values})
 
-    def _check_kinds(self, values: Values) -> None:
-        """Class, map and state must name one representation."""
-        plan = values["plan"].parts
-        kind, state = plan["representation"], values["state"]
-        wanted = plan["feature_map"].of.representation
-        if wanted == "series":
-            series = self._representation == "matrix"
-            series = series and READOUTS[self._readout].takes_series
-            require(series, "feature_map must not be a grid where a matrix is needed")
-        else:
-            wanted = self._representation
+    def _check_representation(self, plan: Values) -> None:
+        """Class and map must ask for the one that the plan names."""
+        of_map = plan["feature_map"].of.representation
+        wanted = of_map if self._representation == "matrix" else self._representation
+        series = wanted == "series" and READOUTS[self._readout].takes_series
+        require(
+            series or of_map != "series",
+            "feature_map must not be a grid where a matrix is needed",
+        )
+        kind = plan["representation"]
         require(kind == wanted, f"representation must be {wanted!r}, got {kind!r}")
-        if state is not None:
-            records = REPRESENTATIONS[kind].state_records.values()
-            kinds = [record.make for record in records]
-            require(state.make in kinds, f"a {state.make.__name__} is no {kind} state")
 
 
-_MODEL: Fields = {
-    "plan": PLAN,
-    "readout": ReadOutField(),
-    "state": Maybe(STATES),
-    "sample": Maybe(SAMPLE),
-}
+def _fields(representation: str) -> Fields:
+    return {
+        "plan": _PLAN,
+        "readout": ReadOutField(),
+        "state": Maybe(states_of(representation)),
+        "sample": Maybe(_SAMPLE),
+    }

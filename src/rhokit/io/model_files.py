@@ -15,15 +15,17 @@ from rhokit.io.atomic import write_atomically
 from rhokit.io.container import pack, unpack
 from rhokit.io.estimator_field import EstimatorField
 from rhokit.io.map_field import MapField
-from rhokit.io.model_field import STATES
+from rhokit.io.model_field import states_of
 from rhokit.io.protocol import PROTOCOL, upgraded
 from rhokit.records import Field, Reader, Writer, built
+from rhokit.representations import REPRESENTATIONS
 
 _FORMAT = "rhokit model"
+_STATES = states_of(*REPRESENTATIONS)
 _ROOTS: dict[str, Field] = {
     "estimator": EstimatorField(),
     "map": MapField(),
-    "state": STATES,
+    "state": _STATES,
 }
 
 
@@ -159,4 +161,4 @@ def _root_of(model: Any) -> str:
     """What kind of thing is to be written."""
     if isinstance(model, FeatureMap):
         return "map"
-    return "state" if STATES.takes(model) else "estimator"
+    return "state" if _STATES.takes(model) else "estimator"

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,9 +68,9 @@ class Flag:
 
 @dataclass(frozen=True)
 class Word:
-    """One of a few words."""
+    """One of a few words, which may be those of a registry."""
 
-    words: tuple[str, ...]
+    words: Collection[str]
     build: Callable[[str], Any] = str
 
     def write(self, value: Any, path: str, writer: Writer) -> Any:
