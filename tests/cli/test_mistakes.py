@@ -155,8 +155,21 @@ WRONG_DATA = [
 NO_MISTAKE = {("fit", "text_for_numbers"), ("report", "a_gap")}
 
 
-@pytest.mark.parametrize("command", WITH_DATA)
-@pytest.mark.parametrize("spoil", WRONG_DATA, ids=lambda spoil: spoil.__name__)
+def pairs(mistakes, commands, *, always=()):
+    """Every mistake with some commands, and with two of the others in turn.
+
+    All commands read tables, and models, through the same functions.
+    """
+    others = [name for name in commands if name not in always]
+    for index, spoil in enumerate(mistakes):
+        turn = [others[(2 * index + step) % len(others)] for step in (0, 1)]
+        for command in (*always, *turn):
+            yield pytest.param(command, spoil, id=f"{command}-{spoil.__name__}")
+
+
+@pytest.mark.parametrize(
+    ("command", "spoil"), pairs(WRONG_DATA, WITH_DATA, always=("fit", "score"))
+)
 def test_wrong_data(command, spoil, models, tmp_path):
     file, words = spoil(tmp_path)
     output = tmp_path / "output"
@@ -285,8 +298,9 @@ WRONG_MODELS = [
 ]
 
 
-@pytest.mark.parametrize("command", WITH_MODEL)
-@pytest.mark.parametrize("spoil", WRONG_MODELS, ids=lambda spoil: spoil.__name__)
+@pytest.mark.parametrize(
+    ("command", "spoil"), pairs(WRONG_MODELS, WITH_MODEL, always=("info",))
+)
 def test_wrong_models(command, spoil, data, models, tmp_path):
     words = spoil(tmp_path)
     output = tmp_path / "output"

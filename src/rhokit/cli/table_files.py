@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import pyarrow as pa
 
@@ -13,7 +12,7 @@ from rhokit.cli.console import short_list
 from rhokit.cli.failures import UserError
 from rhokit.cli.sources import Source
 from rhokit.streams.files import is_text, open_dataset
-from rhokit.streams.pieces import pieces_of
+from rhokit.streams.pieces import TablePiece, pieces_of
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ class TableFiles:
         """
         self.require(columns)
         with self._source.named_errors():
-            for piece in pieces_of(self._read_as(types or {}), columns):
+            for piece in self._pieces(columns, types or {}):
                 file, row = self._source.name_of(piece.file or ""), piece.first_row
                 for record in piece.records(columns):
                     table = pa.Table.from_batches([record]).select(columns)
@@ -98,10 +97,10 @@ class TableFiles:
                         yield FileBatch(table, file, row)
                     row += record.num_rows
 
-    def _read_as(self, types: dict[str, pa.DataType]) -> Any:
-        """The data set with other types of columns, where types are guesses."""
-        return (
-            open_dataset(self._source.argument, types)
-            if self.is_text
-            else self._dataset
-        )
+    def _pieces(
+        self, columns: list[str], types: dict[str, pa.DataType]
+    ) -> list[TablePiece]:
+        dataset = self._dataset
+        if self.is_text:  # whose types are guesses
+            dataset = open_dataset(self._source.argument, types)
+        return pieces_of(dataset, columns, lambda schema, path: None)
