@@ -2,6 +2,7 @@
 
 import math
 from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,6 +23,8 @@ from rhokit import (
 )
 from rhokit.core.information import hilbert_schmidt_distance
 from rhokit.metrics import Discrepancy, class_discrepancies, maximum_mean_discrepancy
+from rhokit.models import Model
+from rhokit.readouts import DensityReadOut
 
 GAMMA = 0.6
 
@@ -171,7 +174,7 @@ def test_chance_is_not_too_small_where_landmarks_do_not_reach():
     rng = np.random.default_rng(0)
     model = DMKDE(gamma=20.0, n_components=16, feature_map="landmarks", random_state=0)
     plan = model.fit(rng.normal(size=(500, 2)))
-    assert plan.coverage(rng.normal(size=(200, 2))).mean() < 0.5
+    assert plan.reach(rng.normal(size=(200, 2))).mean() < 0.5
     ratios = [
         maximum_mean_discrepancy(
             *(plan.blank().partial_fit(rng.normal(size=(80, 2))) for _ in range(2))
@@ -207,9 +210,8 @@ def test_classifiers_compare_all_rows_and_each_class(feature_map):
         plan.blank().partial_fit(x, labels[0]),
         plan.blank().partial_fit(y, labels[1]),
     )
-    rows = DMKDE(**(options | {"feature_map": plan.feature_map_, "scale": None}))
-    rows.prepare(both)
-    rows.feature_map_, rows.scaling_ = plan.feature_map_, plan.scaling_
+    alone = replace(plan.plan_, compares_outcomes=False)
+    rows = DMKDE().with_model(Model(alone, DensityReadOut()))
     whole = [rows.blank().partial_fit(part) for part in (x, y)]
     found, expected = maximum_mean_discrepancy(a, b), maximum_mean_discrepancy(*whole)
     assert_allclose(found.value, expected.value, rtol=1e-8)

@@ -1,17 +1,13 @@
 """How far apart two data sets are, told from their models alone."""
 
 import math
-from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rhokit.core import FeatureMean, ToeplitzDensityMatrix
+from rhokit.models import Model
 
-# Share of its largest value below which a spectrum is rounding.
-_LEAST_POWER = 1e-12
 # Where the mean of two squared normal numbers is as likely as a single one.
 _LEAST_BOUNDED = 1.5365
 
@@ -89,7 +85,7 @@ def maximum_mean_discrepancy(a: Any, b: Any) -> Discrepancy:
 
     See Also
     --------
-    class_discrepancies : The same for each class.
+    class_discrepancies : One discrepancy for each class.
 
     Examples
     --------
@@ -106,8 +102,8 @@ def maximum_mean_discrepancy(a: Any, b: Any) -> Discrepancy:
     >>> round(maximum_mean_discrepancy(monday, friday).ratio, 1)
     3.0
     """
-    _check_comparable(a, b)
-    return _compare(_pooled(a), _pooled(b))
+    one, other = _comparable(a, b)
+    return _compare(_pooled(one), _pooled(other))
 
 
 def class_discrepancies(a: Any, b: Any) -> dict[Any, Discrepancy]:
@@ -138,135 +134,75 @@ def class_discrepancies(a: Any, b: Any) -> dict[Any, Discrepancy]:
     >>> {label: found[label].ratio > 2 for label in found}
     {'left': False, 'right': True}
     """
-    _check_comparable(a, b)
+    one, other = _comparable(a, b)
     if not hasattr(a, "classes_"):
         raise TypeError(
             "class_discrepancies compares classifiers, got a "
             f"{type(a).__name__}: take maximum_mean_discrepancy"
         )
-    places = {label: k for k, label in enumerate(b.classes_.tolist())}
-    return {
-        label: _compare(_of_class(a, k), _of_class(b, places[label]))
-        for k, label in enumerate(a.classes_.tolist())
-        if a.state_.weight[k] > 0 and label in places
-        if b.state_.weight[places[label]] > 0
-    }
+    left, right = _by_class(one), _by_class(other)
+    return {k: _compare(left[k], right[k]) for k in left if k in right}
 
 
-def _check_comparable(a: Any, b: Any) -> None:
-    """Refuse models whose states do not live in one space."""
-    for name, model in (("a", a), ("b", b)):
-        if not hasattr(model, "fingerprint"):
+def _comparable(a: Any, b: Any) -> tuple[Model, Model]:
+    """Models that hold rows and whose states live in one space; others are refused."""
+    for name, estimator in (("a", a), ("b", b)):
+        if not _is_one_pass(estimator):
             raise TypeError(
                 f"{name} must be a fitted one-pass model of rhokit, got a "
-                f"{type(model).__name__}"
+                f"{type(estimator).__name__}"
             )
-        model._require_rows()
+    one, other = a.fitted_model(), b.fitted_model()
     if type(a) is not type(b):
         raise TypeError(
             f"models of one class can be compared, got a {type(a).__name__} and a "
             f"{type(b).__name__}"
         )
-    if a.fingerprint() != b.fingerprint():
+    if one.fingerprint() != other.fingerprint():
         raise ValueError(
             "the models differ in scaling, gamma or feature map, so their states "
             "cannot be compared: fit the second one from a copy of the first, "
             "a.blank().partial_fit(X), or on the command line with fit --like"
         )
+    return one, other
 
 
-def _pooled(model: Any) -> Any:
-    """A copy with one outcome: all rows, whatever their target."""
-    state = model.state_
-    if state.n_outcomes == 1:
+def _is_one_pass(estimator: Any) -> bool:
+    """Whether states are sums over rows; what was trained has lost them."""
+    return hasattr(estimator, "fitted_model") and not hasattr(estimator, "to_estimator")
+
+
+def _pooled(model: Model) -> Model:
+    """The model with one outcome: all rows, whatever their target."""
+    assert model.state is not None
+    if model.state.n_outcomes == 1:
         return model
-    shares = np.ones((1, state.n_outcomes))
-    # Every target of a row has levels of its own, and each set of them is all rows.
-    n_targets = len(getattr(model, "output_maps_", [None]))
-    shares[0, state.n_outcomes // n_targets :] = 0
-    if hasattr(state, "mix"):
-        return _with_state(model, state.mix(shares))
-    weight = state.weight * shares[0]
-    roots = np.sqrt(weight / weight.sum())
-    factor = (state.factor * roots[:, None, None]).reshape(1, -1, state.dim)
-    total = np.array([weight.sum()])
-    return _with_state(model, replace(state, factor=factor, weight=total))
+    counted = np.zeros((1, model.state.n_outcomes))
+    counted[0, model.readout.parts[0]] = 1
+    return model.with_state(model.state.mix(counted))
 
 
-def _of_class(model: Any, k: int) -> Any:
-    """A copy that holds the rows of one class alone."""
-    state = model.state_
-    if hasattr(state, "outcome"):
-        return _with_state(model, state.outcome(k))
-    one = slice(k, k + 1)
-    return _with_state(
-        model, replace(state, factor=state.factor[one], weight=state.weight[one])
-    )
+def _by_class(model: Model) -> dict[Any, Model]:
+    """The rows of each class that has some."""
+    assert model.state is not None
+    return {
+        label: model.with_state(model.state.outcome(k))
+        for k, label in enumerate(model.readout.classes.tolist())
+        if model.weight[k] > 0
+    }
 
 
-def _with_state(model: Any, state: Any) -> Any:
-    other = copy(model)
-    other._set_state(state)
-    return other
-
-
-def _compare(a: Any, b: Any) -> Discrepancy:
+def _compare(a: Model, b: Model) -> Discrepancy:
     """Compare two models of one outcome each."""
-    n, m = float(a.state_.weight[0]), float(b.state_.weight[0])
-    left, right = _vectors(a, b)
+    plan = a.representation.common_plan(b.plan)
+    a, b = a.moved_to(plan), b.moved_to(plan)
+    n, m = float(a.weight[0]), float(b.weight[0])
+    left, right = (each.representation.overlap_vector(each.state) for each in (a, b))
     pooled = (n * left + m * right) / (n + m)
     value = float(np.linalg.norm(left - right))
-    own = (n * _own_overlap(a, left) + m * _own_overlap(b, right)) / (n + m)
+    own_overlap = a.representation.own_overlap
+    own = (n * own_overlap(left) + m * own_overlap(right)) / (n + m)
     spread = max(own - float(np.linalg.norm(pooled)) ** 2, 0.0)
     chance = math.sqrt((1 / n + 1 / m) * spread)
     ratio = value / chance if chance else (math.inf if value else 0.0)
     return Discrepancy(value, chance, ratio)
-
-
-def _vectors(a: Any, b: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """States at trace one as vectors, whose products are those of the states."""
-    if isinstance(a.state_, ToeplitzDensityMatrix):
-        a = copy(a)
-        b = a._share_box(b)  # widens that of ``a`` too, where it must
-    return _vector(a), _vector(b)
-
-
-def _vector(model: Any) -> NDArray[Any]:
-    state = model.state_
-    if isinstance(state, ToeplitzDensityMatrix):
-        return _series_vector(state, model.feature_map_.spectrum_)
-    if isinstance(state, FeatureMean):
-        whitening = model.feature_map_.whitening_
-        if whitening is not None:
-            state = state.change_basis(whitening.astype(np.float64))
-        return np.asarray(state.normalized()[0])
-    return np.asarray(model.density_matrix_.normalized()[0]).ravel()
-
-
-def _series_vector(
-    state: ToeplitzDensityMatrix, spectrum: NDArray[np.float64]
-) -> NDArray[Any]:
-    r"""``√P C`` of a series of coefficients ``P C``.
-
-    Since :math:`\mathrm{tr}\,\rho\sigma = \sum_{jk} a_j^2 a_k^2 C_{j-k} \bar C'_{j-k} =
-    \sum_l P_l C_l \bar C'_l`, no matrix is needed. Along the last axis, differences
-    above zero stand for their mirror images, too.
-    """
-    known = spectrum > _LEAST_POWER * spectrum.max()
-    counts = np.full(spectrum.shape[-1], 2.0)
-    counts[0] = 1.0
-    factor = np.sqrt(counts / np.where(known, spectrum, np.inf))
-    return np.asarray(state.normalized()[0] * factor).ravel()
-
-
-def _own_overlap(model: Any, vector: NDArray[Any]) -> float:
-    r"""Mean of :math:`k(x, x) = \|\phi(x)\|^4` over the rows of a model, or a bound.
-
-    States of length one have one. Landmarks make shorter ones where they do not reach;
-    of these the trace is known, the mean of :math:`\|\phi(x)\|^2`, which is no less.
-    """
-    if isinstance(model.state_, FeatureMean | ToeplitzDensityMatrix):
-        return 1.0
-    dim = math.isqrt(vector.size)
-    trace = float(vector[:: dim + 1].real.sum())
-    return max(trace, trace**2)

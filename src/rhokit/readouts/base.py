@@ -73,6 +73,11 @@ class ReadOut(ABC):
         """Targets of a row, each of which has outcomes of its own."""
         return 1
 
+    @property
+    def parts(self) -> list[slice]:
+        """Outcomes of each target: in each part, every row counts once."""
+        return [slice(0, self.n_outcomes)]
+
     @abstractmethod
     def outcomes(self, target: Any) -> list[Outcomes]:
         """To which outcomes encoded targets belong, for one set of them or several."""

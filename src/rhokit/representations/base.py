@@ -128,6 +128,17 @@ class Representation(ABC):
         """Plan and state of the same model as a matrix, for what trains one."""
         return self.plan, state
 
+    def overlap_vector(self, state: State) -> NDArray[Any]:
+        """A state of one outcome, at trace one, as a vector.
+
+        Inner products of such vectors are those of the states.
+        """
+        return np.asarray(self.density_matrix(state).normalized()[0]).ravel()
+
+    def own_overlap(self, vector: NDArray[Any]) -> float:
+        r"""Mean of :math:`\|\phi(x)\|^{2p}` over the rows of a vector, or a bound."""
+        return 1.0
+
     @property
     def can_integrate(self) -> bool:
         """Whether columns can be left out in closed form."""

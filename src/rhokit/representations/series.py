@@ -19,6 +19,8 @@ from rhokit.validation import level_of_the_user
 
 # Rows that stand for a series where rows are drawn from a matrix.
 _PROPOSAL_ROWS = 2048
+# Of the largest value of a spectrum; what is smaller is rounding.
+_LEAST_POWER = 1e-12
 
 
 def _check_series(values: Values, reader: Reader) -> None:
@@ -173,6 +175,22 @@ class SeriesRepresentation(Representation):
             self.grid.dense(), representation="matrix", proposal=proposal
         )
         return plan, self.density_matrix(state)
+
+    def overlap_vector(self, state: State) -> NDArray[Any]:
+        r"""``√P C`` of a series of coefficients ``P C``: no matrix is needed.
+
+        .. math:: \mathrm{tr}\,\rho\sigma
+                  = \sum_{jk} a_j^2 a_k^2 C_{j-k} \bar C'_{j-k}
+                  = \sum_l P_l C_l \bar C'_l
+
+        Along the last axis, differences above zero stand for their mirror images, too.
+        """
+        spectrum = self.grid.spectrum_
+        known = spectrum > _LEAST_POWER * spectrum.max()
+        counts = np.full(spectrum.shape[-1], 2.0)
+        counts[0] = 1.0
+        factor = np.sqrt(counts / np.where(known, spectrum, np.inf))
+        return np.asarray(state.normalized()[0] * factor).ravel()
 
     def densities(self, state: State) -> list[FourierDensity]:
         """The outcomes' densities over scaled rows."""
