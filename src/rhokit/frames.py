@@ -26,6 +26,7 @@ from rhokit.validation import check_rows, is_missing, refuse_non_finite
 
 __all__ = ["Schema", "check_table"]
 
+_CATEGORIES = (nw.Categorical, nw.Enum, nw.Boolean)  # dtypes of such columns
 # More different values than this are names or texts, not categories.
 MOST_CATEGORIES = 1000
 # How fast the overlap of ordered categories falls with the places between them: that
@@ -70,7 +71,7 @@ class Schema:
     def of(cls, X: Any) -> "Schema | None":
         """The schema of a frame; None of what is no frame or has numbers only."""
         columns = _columns(X)
-        if not any(map(_is_category, columns.values())):
+        if not any(isinstance(each.dtype, _CATEGORIES) for each in columns.values()):
             return None
         return cls(
             tuple(columns),
@@ -337,10 +338,6 @@ def _columns(X: Any) -> dict[str, Any]:
         return {}
 
 
-def _is_category(column: Any) -> bool:
-    return isinstance(column.dtype, nw.Categorical | nw.Enum | nw.Boolean)
-
-
 def _is_ordered(column: Any) -> bool:
     """Whether categories have an order: pandas' and Arrow's say so, Enum is one."""
     if isinstance(column.dtype, nw.Enum):
@@ -350,7 +347,7 @@ def _is_ordered(column: Any) -> bool:
 
 def _categories(column: Any) -> tuple[Any, ...] | None:
     """The categories of a column: those that it declares, or else those it holds."""
-    if not _is_category(column):
+    if not isinstance(column.dtype, _CATEGORIES):
         return None
     if isinstance(column.dtype, nw.Boolean):
         return (False, True)

@@ -67,14 +67,15 @@ def all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
 
 def check_parameters(estimator: Any, constraints: Mapping[str, Any]) -> None:
     """Refuse parameters outside their table: name, owner, what must be, what was."""
-    name = type(estimator).__name__
-    check_values(name, estimator.get_params(deep=False), constraints)
+    values = estimator.get_params(deep=False)
+    owner = type(estimator).__name__
+    validate_parameter_constraints(dict(constraints), values, caller_name=owner)
 
 
 def check_values(
     owner: str, values: Mapping[str, Any], constraints: Mapping[str, Any]
 ) -> None:
-    """The same for parameters of an object that does not exist yet."""
+    """Refuse parameters of an object that does not exist yet, in the same words."""
     validate_parameter_constraints(dict(constraints), dict(values), caller_name=owner)
 
 
