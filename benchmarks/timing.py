@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-_PAUSE = 0.25
+PAUSE = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ def compare(formula, *times):
 
 def _seconds(job):
     # The threads of BLAS spin for a while after a product, in the way of what follows.
-    time.sleep(_PAUSE)
+    time.sleep(PAUSE)
     start = time.perf_counter()
     job()
     return time.perf_counter() - start

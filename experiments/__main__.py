@@ -111,10 +111,10 @@ def _parser():
     size.add_argument("--tiny", action="store_true", help="seconds, to see it work")
     parser.add_argument(
         "--jobs",
-        type=_positive,
+        type=_whole,
         default=n_cores(),
         metavar="N",
-        help="processes at a time (default: one per core)",
+        help="processes at a time (default: one per core); 0: in this process",
     )
     parser.add_argument(
         "--report-only", action="store_true", help="run nothing, draw what is there"
@@ -131,9 +131,11 @@ def _parser():
     return parser
 
 
-def _positive(text):
-    if not text.isdigit() or not int(text):
-        raise argparse.ArgumentTypeError(f"must be a whole number above 0, got {text}")
+def _whole(text):
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(
+            f"must be a whole number from 0 on, got {text}"
+        )
     return int(text)
 
 

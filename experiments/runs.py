@@ -156,7 +156,7 @@ def run(experiment, tasks, notebook, jobs):
     tasks : list of Task
     notebook : Notebook
     jobs : int
-        Processes; each has its share of the cores.
+        Processes; each has its part of the cores. 0: all in this one.
 
     Returns
     -------
@@ -181,6 +181,9 @@ def run(experiment, tasks, notebook, jobs):
 
 def _outcomes(tasks, jobs):
     """Every task with its lines or its error, as they end; those alone at last."""
+    if jobs == 0:
+        yield from ((task, _attempt(task)) for task in tasks)
+        return
     shared = [task for task in tasks if not task.alone]
     single = [task for task in tasks if task.alone]
     for group, workers in ((shared, min(jobs, len(shared))), (single, 1)):
@@ -195,6 +198,14 @@ def _outcomes(tasks, jobs):
             except GeneratorExit:
                 pool.shutdown(cancel_futures=True)
                 raise
+
+
+def _attempt(task):
+    """A task's lines, or its error."""
+    try:
+        return perform(task)
+    except Exception as error:
+        return error
 
 
 @contextmanager

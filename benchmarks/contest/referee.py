@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.records import n_cores
 
 _ROOT = Path(__file__).resolve().parents[2]
-_PAUSE = 0.25
+PAUSE = 0.25
 # Seconds in which a process must have loaded its packages and be warm.
 _OPENING = 60.0
 _THREAD_VARIABLES = (
@@ -160,7 +160,7 @@ class _Seat:
             self._open(seats)
         if self.score.reason is not None or self._last_round > self._limits.slow:
             return
-        time.sleep(_PAUSE)  # threads of the last one may still spin
+        time.sleep(PAUSE)  # threads of the last one may still spin
         order = {"do": "round", "counts": list(counts), "budget": self._limits.budget}
         start = time.perf_counter()
         reply = self._ask(order)

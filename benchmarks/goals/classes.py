@@ -31,7 +31,7 @@ from rhokit import (
     LandmarkFeatures,
     QMOrdinalClassifier,
 )
-from rhokit.estimators.scaling import Scaling
+from rhokit.plans import Scaling
 from rhokit.progress import progress
 
 # Goals are for this many features, on the sets' own splits.
@@ -181,7 +181,7 @@ def probabilities(name, split, n_components=ASKED_FEATURES, seed=0):
         case += f", {_FEWER_PROBABILITY_ROWS:,} training rows"
     for rival, model in _probability_models(n_components, seed).items():
         accuracy, details = judged(model, split, f"{case}: {rival}")
-        chances = model.predict_proba(split.test_rows)
+        predicted = model.predict_proba(split.test_rows)
         codes = np.searchsorted(model.classes_, split.test_target)
         for metric, measure in (
             ("expected calibration error", calibration_error),
@@ -190,7 +190,7 @@ def probabilities(name, split, n_components=ASKED_FEATURES, seed=0):
             yield Result(
                 f"{case}: {rival}",
                 metric,
-                measure(chances, codes),
+                measure(predicted, codes),
                 seed=seed,
                 details=details | {"accuracy": accuracy},
             )
@@ -208,7 +208,7 @@ def _probability_models(n_components, seed):
     }
 
 
-def calibration_error(chances, codes, n_bins=_CALIBRATION_BINS):
+def calibration_error(probabilities, codes, n_bins=_CALIBRATION_BINS):
     """Expected calibration error of the likeliest class.
 
     Rows are sorted into bins of equal width by the probability of their likeliest
@@ -217,20 +217,20 @@ def calibration_error(chances, codes, n_bins=_CALIBRATION_BINS):
 
     Parameters
     ----------
-    chances : array of shape (n, K)
+    probabilities : array of shape (n, K)
     codes : array of shape (n,)
         Columns of the true classes.
     """
-    top = chances.max(axis=1).astype(np.float64)
-    right = chances.argmax(axis=1) == codes
+    top = probabilities.max(axis=1).astype(np.float64)
+    right = probabilities.argmax(axis=1) == codes
     bins = np.minimum((top * n_bins).astype(int), n_bins - 1)
     gaps = np.bincount(bins, weights=right - top, minlength=n_bins)
     return float(np.abs(gaps).sum() / len(codes))
 
 
-def mean_log_loss(chances, codes):
+def mean_log_loss(probabilities, codes):
     """Mean negative logarithm of the true class's probability, clipped at 1e-15."""
-    exact = chances.astype(np.float64)
+    exact = probabilities.astype(np.float64)
     exact /= exact.sum(axis=1, keepdims=True)
     clipped = np.clip(exact, _LEAST_PROBABILITY, 1)
     return float(log_loss(codes, clipped, labels=np.arange(clipped.shape[1])))

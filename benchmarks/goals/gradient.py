@@ -217,10 +217,10 @@ def own_choice(name, split, n_components=FEATURES, seed=0):
     model = DMKDClassifierSGD(n_components=n_components, random_state=seed)
     case = f"{name}, {n_components:,} features: DMKDClassifierSGD's own choice"
     accuracy, details = judged(model, split, case)
-    chances = model.predict_proba(split.test_rows)
+    probabilities = model.predict_proba(split.test_rows)
     codes = np.searchsorted(model.classes_, split.test_target)
     yield Result(case, "accuracy", accuracy, seed=seed, details=details)
-    yield Result(case, "log-loss", mean_log_loss(chances, codes), seed=seed)
+    yield Result(case, "log-loss", mean_log_loss(probabilities, codes), seed=seed)
 
 
 # ---- densities -----------------------------------------------------------------------

@@ -73,7 +73,7 @@ def exactness(sizes=(10, 1_000, 100_000, 1_000_000), n_queries=200, seed=0):
                     errors[f"{kind}, {factor:g}"] = error_over_peak(
                         model, rows, queries
                     )
-                    masses.append(abs(model._density("mass").mass - 1))
+                    masses.append(abs(model.series().scaled.mass - 1))
             case = f"{d}-D, {n:,} rows, γ from 0.01 to 10,000 times the median rule"
             yield Result(
                 case,

@@ -277,13 +277,13 @@ def candidates(task, seed=0):
 def estimated(task, gamma):
     """By the estimate alone: all rows, full rank, no step. Shape (B, k, levels)."""
     found = []
-    for rows, shares, queries in zip(
+    for rows, probabilities, queries in zip(
         task.rows, level_states(task.codes) ** 2, task.queries, strict=True
     ):
         overlaps, _ = gaussian_columns(
             queries, rows, gamma, relative=True, by_product=True
         )
-        measured = overlaps @ shares
+        measured = overlaps @ probabilities
         found.append(measured / measured.sum(dim=-1, keepdim=True))
     return torch.stack(found).float().numpy()
 

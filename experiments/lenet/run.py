@@ -150,11 +150,11 @@ def final(name, model, choice, final, seed):
     known, held = held_out(rows, final["n_train"], final["n_held"], seed)
     network, curve = fit(model, choice, known, final["epochs"], seed, watched=held)
     test = test_rows(name, scaling, final["n_test"])
-    chances, codes = predicted(network, test).exp().numpy(), test.target.numpy()
+    probabilities, codes = predicted(network, test).exp().numpy(), test.target.numpy()
     values = {
-        ACCURACY: float((chances.argmax(axis=1) == codes).mean()),
-        LOG_LOSS: mean_log_loss(chances, codes),
-        CALIBRATION: calibration_error(chances, codes),
+        ACCURACY: float((probabilities.argmax(axis=1) == codes).mean()),
+        LOG_LOSS: mean_log_loss(probabilities, codes),
+        CALIBRATION: calibration_error(probabilities, codes),
     }
     about = {"set": name, "model": model, "choice": choice, "curve": curve}
     about |= {"weights": sum(each.numel() for each in network.parameters())}
@@ -241,9 +241,9 @@ def _landmarks(choice, encoder, known, seed):
 
 
 def _head(features, choice, known, seed):
-    shares = torch.bincount(known.target, minlength=_CLASSES) / len(known)
+    priors = torch.bincount(known.target, minlength=_CLASSES) / len(known)
     rank = min(choice["rank"], features.n_components)
-    return ClassifierHead(features, _CLASSES, rank, priors=shares, random_state=seed)
+    return ClassifierHead(features, _CLASSES, rank, priors=priors, random_state=seed)
 
 
 _LAST_LAYERS = {

@@ -36,7 +36,7 @@ def learned_widths(task, gamma, steps, seed=0):
     found : list of arrays of shape (B, k, levels)
     """
     rows, queries = task.rows.float(), task.queries.float()
-    shares = level_states(task.codes).square().float()  # (B, n, levels)
+    probabilities = level_states(task.codes).square().float()  # (B, n, levels)
     models, n, d = rows.shape
     logs = torch.full((models, d), math.log(gamma / d), requires_grad=True)
     optimizer = torch.optim.Adam([logs], lr=_LEARNING_RATE)
@@ -44,22 +44,22 @@ def learned_widths(task, gamma, steps, seed=0):
     for step in range(max(steps) + 1):
         if step in steps:
             with torch.no_grad():
-                found[step] = smoothed(queries, rows, shares, logs).numpy()
+                found[step] = smoothed(queries, rows, probabilities, logs).numpy()
         left = torch.randperm(n, generator=generator)[:_BATCH]
         optimizer.zero_grad()
-        left_out_error(rows, task.codes, shares, logs, left).sum().backward()
+        left_out_error(rows, task.codes, probabilities, logs, left).sum().backward()
         optimizer.step()
     return [found[step] for step in steps]
 
 
-def left_out_error(rows, codes, shares, logs, left):
+def left_out_error(rows, codes, probabilities, logs, left):
     """Mean squared error (B,) of the rows ``left``, each without itself."""
-    chances = smoothed(rows[:, left], rows, shares, logs, own=left)
-    levels = torch.arange(shares.shape[-1], dtype=chances.dtype)
-    return (chances @ levels - codes[:, left]).square().mean(dim=-1)
+    found = smoothed(rows[:, left], rows, probabilities, logs, own=left)
+    levels = torch.arange(probabilities.shape[-1], dtype=found.dtype)
+    return (found @ levels - codes[:, left]).square().mean(dim=-1)
 
 
-def smoothed(queries, rows, shares, logs, own=None):
+def smoothed(queries, rows, probabilities, logs, own=None):
     """Distributions (B, k, levels) with columns' weights ``exp(logs)``, (B, d).
 
     ``own`` are the places of the queries among the rows: these do not count.
@@ -68,7 +68,7 @@ def smoothed(queries, rows, shares, logs, own=None):
     exponents = -squared_distances(queries * roots, rows * roots, by_product=True)
     if own is not None:
         exponents = exponents.masked_fill(_same(own, rows.shape[1]), _FAR)
-    return torch.softmax(exponents, dim=-1) @ shares
+    return torch.softmax(exponents, dim=-1) @ probabilities
 
 
 def _same(own, n):

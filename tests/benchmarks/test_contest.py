@@ -35,10 +35,10 @@ class Mean:
 
 
 class Slow(Mean):
-    """Takes a hundredth of a second for every query."""
+    """Takes four thousandths of a second for every query."""
 
     def answer(self, queries):
-        time.sleep(0.01 * len(queries))
+        time.sleep(0.004 * len(queries))
         return super().answer(queries)
 
 
@@ -137,8 +137,8 @@ def test_a_slow_model_is_timed_on_fewer_queries_and_scaled_up():
     limits = Limits(rounds=1, budget=0.2, patience=20.0)
     details = scores("slow", limits=limits, counts=(200,))["slow"].details()
     assert details["timed_queries"]["200"] < 200
-    # A hundredth of a second each: never less, whatever the machine does.
-    assert details["answer_seconds"]["200"] >= 2.0
+    # So long for each of them: never less, whatever the machine does.
+    assert details["answer_seconds"]["200"] >= 0.8
 
 
 def test_what_is_left_to_the_first_answer_counts_once():
@@ -182,9 +182,9 @@ def test_one_that_cannot_leaves_the_others_alone(name, reason):
 
 
 def test_one_that_does_not_end_is_out():
-    limits = Limits(rounds=1, budget=0.1, patience=3.0)
+    limits = Limits(rounds=1, budget=0.1, patience=2.0)
     found = scores("mean", "stuck", limits=limits)
-    assert found["stuck"].reason == "more than 3 s"
+    assert found["stuck"].reason == "more than 2 s"
     assert found["mean"].reason is None
 
 

@@ -94,7 +94,9 @@ def test_rows_of_a_case_have_the_identity_as_covariance(d):
     assert_allclose(median.facts["gamma"], 0.5 / np.median(squares), rtol=0.1)
 
 
-@pytest.mark.parametrize(("data", "d"), [("covtype", 10), ("mnist", 40)])
+@pytest.mark.parametrize(
+    ("data", "d"), [("covtype", 10), pytest.param("mnist", 40, marks=pytest.mark.slow)]
+)
 def test_real_rows(data, d):
     reason = missing(data)
     if reason:

@@ -21,11 +21,6 @@ from rhokit.features.sampling import SAMPLING_RULES
 PAPER = Subject("fourier phase, iid", "fourier", d=3, n=400, has_goals=True)
 
 
-@pytest.fixture(autouse=True)
-def without_pauses(monkeypatch):
-    monkeypatch.setattr(timing, "_PAUSE", 0.0)
-
-
 def measured(*subjects, threads=1, dim=16):
     """Results of one round by label and step: medians are then plain quotients."""
     results = share_of_peak(subjects, threads, 1, dim=dim)

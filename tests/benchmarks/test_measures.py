@@ -81,16 +81,18 @@ def test_conformal_forest_covers_what_it_says():
 
 
 def test_calibration_error_is_that_of_the_definition():
-    chances = np.array([[0.9, 0.1], [0.9, 0.1], [0.3, 0.7], [0.0, 1.0]])
+    probabilities = np.array([[0.9, 0.1], [0.9, 0.1], [0.3, 0.7], [0.0, 1.0]])
     codes = np.array([0, 1, 1, 1])
     expected = (2 * abs(0.5 - 0.9) + abs(1 - 0.7) + 0) / 4
-    assert classes.calibration_error(chances, codes) == pytest.approx(expected)
+    assert classes.calibration_error(probabilities, codes) == pytest.approx(expected)
 
 
 def test_log_loss_is_clipped():
-    chances = np.array([[1.0, 0.0], [0.5, 0.5]], np.float32)
+    probabilities = np.array([[1.0, 0.0], [0.5, 0.5]], np.float32)
     expected = (-np.log(1e-15) + np.log(2)) / 2
-    assert classes.mean_log_loss(chances, np.array([1, 0])) == pytest.approx(expected)
+    assert classes.mean_log_loss(probabilities, np.array([1, 0])) == pytest.approx(
+        expected
+    )
 
 
 def test_jobs_take_turns_after_a_round_that_does_not_count():

@@ -204,7 +204,9 @@ def answers_of_openml(recipe, frame, labels):
     }
 
 
-@pytest.mark.parametrize("case", ["letters", "magic"])
+@pytest.mark.parametrize(
+    "case", ["letters", pytest.param("magic", marks=pytest.mark.slow)]
+)
 def test_an_arff_file_becomes_the_prepared_arrays(case, cache, monkeypatch):
     name, served_as = SERVED[case]
     expected = prepared(name)

@@ -88,6 +88,7 @@ def test_intervals():
             assert result.value == pytest.approx(0.9, abs=0.08)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_memory_of_a_regressor():
     results = list(values.memory(n=300, d=3, n_components=16, n_levels=4))
@@ -96,6 +97,7 @@ def test_memory_of_a_regressor():
     assert used["peak_megabytes"] >= used["imported_megabytes"] > 0
 
 
+@pytest.mark.slow
 def test_memory_tells_of_a_process_that_failed(capfd):
     with pytest.raises(RuntimeError, match="ended with"):
         values.fit_apart(100, 0, 16, 4)

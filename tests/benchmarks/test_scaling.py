@@ -18,11 +18,6 @@ LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /
 SIZES = (100, 300, 900)
 
 
-@pytest.fixture(autouse=True)
-def no_pauses(monkeypatch):
-    monkeypatch.setattr("benchmarks.timing._PAUSE", 0.0)
-
-
 def curves(results):
     """The exponents' lines by curve, each after one line for each of its points."""
     results, found = list(results), {}

@@ -63,6 +63,7 @@ def test_memory():
     assert memory.late_growth(trace) >= 0
 
 
+@pytest.mark.slow
 def test_memory_tells_of_a_process_that_failed(capfd):
     with pytest.raises(RuntimeError, match="ended with"):
         memory.fit_stream(100, 0, 16)

@@ -22,7 +22,7 @@ def made(tmp_path_factory):
         for module in (command, reports):
             patch.setattr(module, "EXPERIMENTS", ("bound",))
         places = ["--results", str(folder), "--pages", str(folder)]
-        assert command.main(["bound", "--tiny", "--jobs", "1", *places]) == 0
+        assert command.main(["bound", "--tiny", "--jobs", "0", *places]) == 0
     texts = (folder / "bound.jsonl").read_text(encoding="utf-8").splitlines()
     return folder, [json.loads(text) for text in texts]
 

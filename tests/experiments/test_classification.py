@@ -153,7 +153,7 @@ def test_from_the_command_to_the_figure(tmp_path, monkeypatch, capsys):
     small = replace(SIZES[TINY], sets=("forest_100",))
     monkeypatch.setitem(SIZES, TINY, small)
     folders = ["--results", str(tmp_path), "--pages", str(tmp_path)]
-    assert main(["classification", "--tiny", "--jobs", "1", *folders]) == 0
+    assert main(["classification", "--tiny", "--jobs", "0", *folders]) == 0
     page = (tmp_path / "classification.md").read_text()
     assert "| Forest (first 100 rows) | 0.697 | 0.727 | 0.876 | " in page
     assert (tmp_path / "images" / "classification.png").stat().st_size > 10_000

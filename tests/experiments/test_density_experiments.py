@@ -47,7 +47,7 @@ def command_line(tmp_path_factory):
             pytest.skip(missing("mnist"))
         folder = folders.setdefault(name, tmp_path_factory.mktemp(name))
         places = "--results", str(folder), "--pages", str(folder / "pages")
-        assert command.main([name, "--tiny", "--jobs", "1", *places]) == 0
+        assert command.main([name, "--tiny", "--jobs", "0", *places]) == 0
         return folder
 
     folders: dict = {}

@@ -15,9 +15,16 @@ from experiments import data, reports
 from experiments.lenet import config, report, run
 from experiments.registry import FULL, TINY
 
+pytestmark = pytest.mark.filterwarnings("ignore::rhokit.nn.TrainingWarning")
 N_TRAIN, N_TEST = 400, 200
 SHORT = {"n_train": 60, "n_held": 40, "epochs": 1}
 FINAL = {"n_train": 60, "n_held": 40, "epochs": 1, "n_test": 30}
+SMALLEST = {
+    "seeds": 2,
+    "candidates": 2,
+    **dict.fromkeys(("search", "long"), dict.fromkeys(config.SETS, SHORT)),
+    "final": dict.fromkeys(config.SETS, FINAL),
+}
 
 
 @pytest.fixture(scope="module")
@@ -57,16 +64,17 @@ def forget():
 
 @pytest.fixture(scope="module")
 def made(arrays, tmp_path_factory):
-    """Folder of a tiny run by the command line, and its lines."""
+    """Folder of a run by the command line, less than tiny, and its lines."""
     folder = tmp_path_factory.mktemp("lenet")
     for name, parts in arrays.items():
         np.savez(folder / f"{name}.npz", **parts)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(real_data.VARIABLE, str(folder))
+        patch.setitem(config.SIZES, TINY, SMALLEST)
         for module in (command, reports):
             patch.setattr(module, "EXPERIMENTS", ("lenet",))
         places = ["--results", str(folder), "--pages", str(folder)]
-        assert command.main(["lenet", "--tiny", "--jobs", "1", *places]) == 0
+        assert command.main(["lenet", "--tiny", "--jobs", "0", *places]) == 0
     texts = (folder / "lenet.jsonl").read_text(encoding="utf-8").splitlines()
     return folder, [json.loads(text) for text in texts]
 

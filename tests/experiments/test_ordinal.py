@@ -67,7 +67,7 @@ def test_tiny_run(tmp_path, monkeypatch, capsys):
     for module in (command, reports):
         monkeypatch.setattr(module, "EXPERIMENTS", ("ordinal",))
     places = ["--results", str(tmp_path / "lines"), "--pages", str(tmp_path / "pages")]
-    assert command.main(["ordinal", "--tiny", "--jobs", "1", *places]) == 0
+    assert command.main(["ordinal", "--tiny", "--jobs", "0", *places]) == 0
     page = (tmp_path / "pages" / "ordinal.md").read_text(encoding="utf-8")
     assert "2 of the 20 partitions" in page
     picture = tmp_path / "pages" / "images" / "ordinal-relative.png"
@@ -188,9 +188,9 @@ def slow_loss(parameters, rows, codes, penalty, n_levels):
     total = 0.0
     for row, code in zip(rows, codes, strict=True):
         below = [1 / (1 + np.exp(row @ weights - bound)) for bound in bounds]
-        chances = np.diff([0, *below, 1])
-        assert_allclose(chances.sum(), 1)
-        total -= np.log(chances[code])
+        probabilities = np.diff([0, *below, 1])
+        assert_allclose(probabilities.sum(), 1)
+        total -= np.log(probabilities[code])
     return total / len(rows) + penalty / 2 * weights @ weights
 
 

@@ -79,5 +79,5 @@ def test_wrong_words_on_the_command_line(capsys):
         main(["lenets"])
     assert "choose from" in capsys.readouterr().err
     with pytest.raises(SystemExit):
-        main(["lenet", "--jobs", "0"])
-    assert "whole number above 0, got 0" in capsys.readouterr().err
+        main(["lenet", "--jobs", "-1"])
+    assert "whole number from 0 on, got -1" in capsys.readouterr().err

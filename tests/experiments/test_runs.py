@@ -10,26 +10,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks.records import Result
 from experiments import __main__ as command
-from experiments.data import DataNotAvailable
 from experiments.runs import ABSENT, SECONDS, Notebook, Task, perform, run
-
-
-def squares(values):
-    """Work that a process of its own can find."""
-    for value in values:
-        yield Result("square", "value", value**2)
-
-
-def failing(values):
-    raise ZeroDivisionError("no luck")
-    yield
-
-
-def without_data(values):
-    raise DataNotAvailable("moon: nobody brought any")
-    yield
+from tests.experiments.work import failing, process, squares, without_data
 
 
 def task(name, work=squares, values=(1, 2)):
@@ -56,27 +39,43 @@ def test_lines_come_in_the_order_of_the_tasks(notebook):
     assert {"versions", "machine", "date", "seed"} <= line.keys()
 
 
+@pytest.mark.parametrize(("jobs", "is_here"), [(0, True), (1, False)])
+def test_tasks_have_processes_of_their_own_but_without_jobs(
+    notebook, monkeypatch, jobs, is_here
+):
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    monkeypatch.delenv("NUMBA_NUM_THREADS", raising=False)
+    tasks = [task("good", process), task("bad", failing)]
+    assert run("numbers", tasks, notebook, jobs) == {
+        "bad": "ZeroDivisionError: no luck"
+    }
+    (found,) = results(notebook.lines(tasks))
+    assert (found == os.getpid()) == is_here
+    assert os.environ["OMP_NUM_THREADS"] == "7"  # as it was
+    assert "NUMBA_NUM_THREADS" not in os.environ
+
+
 def test_what_the_lines_of_a_task_share_is_written_once(notebook):
-    run("numbers", [task("first", values=range(9))], notebook, jobs=1)
+    run("numbers", [task("first", values=range(9))], notebook, jobs=0)
     text = notebook.path.read_text()
     assert [text.count(f'"{name}"') for name in ("versions", "settings")] == [1, 1]
 
 
 def test_what_ended_is_not_done_again(notebook):
     tasks = [task("first"), task("second")]
-    run("numbers", tasks[:1], notebook, jobs=1)
+    run("numbers", tasks[:1], notebook, jobs=0)
     before = notebook.path.read_text()
-    run("numbers", tasks, notebook, jobs=1)
+    run("numbers", tasks, notebook, jobs=0)
     after = notebook.path.read_text()
     assert after.startswith(before)
     assert after.count(SECONDS) == 2
 
 
 def test_other_settings_are_another_task(notebook):
-    run("numbers", [task("first")], notebook, jobs=1)
+    run("numbers", [task("first")], notebook, jobs=0)
     changed = [task("first", values=(5,))]
     assert notebook.lines(changed) == []
-    run("numbers", changed, notebook, jobs=1)
+    run("numbers", changed, notebook, jobs=0)
     assert results(notebook.lines(changed)) == [25]
 
 
@@ -90,7 +89,7 @@ def test_a_run_that_was_killed_while_writing_goes_on(notebook, share):
     notebook.path.write_text(whole + written[: int(share * len(written))])
     assert notebook.ended() == {tasks[0].key}
     assert results(notebook.lines(tasks)) == [1, 4]
-    run("numbers", tasks, notebook, jobs=1)
+    run("numbers", tasks, notebook, jobs=0)
     assert results(notebook.lines(tasks)) == [1, 4, 9]
     for text in notebook.path.read_text().splitlines():
         json.loads(text)
@@ -98,7 +97,7 @@ def test_a_run_that_was_killed_while_writing_goes_on(notebook, share):
 
 def test_an_error_is_told_and_the_rest_runs(notebook, capfd):
     tasks = [task("bad", failing), task("good")]
-    failures = run("numbers", tasks, notebook, jobs=1)
+    failures = run("numbers", tasks, notebook, jobs=0)
     assert failures == {"bad": "ZeroDivisionError: no luck"}
     assert results(notebook.lines(tasks)) == [1, 4]
     assert "no luck" in capfd.readouterr().err
@@ -106,31 +105,16 @@ def test_an_error_is_told_and_the_rest_runs(notebook, capfd):
 
 def test_missing_data_leave_a_line_until_they_are_there(notebook, monkeypatch):
     tasks = [task("moon", without_data), task("good")]
-    assert run("numbers", tasks, notebook, jobs=1) == {}
+    assert run("numbers", tasks, notebook, jobs=0) == {}
     (absent,) = [line for line in notebook.lines(tasks) if line["metric"] == ABSENT]
     assert absent["details"] == {"why": "moon: nobody brought any"}
     assert tasks[0].key not in notebook.ended()
     before = notebook.path.read_text()
-    run("numbers", tasks, notebook, jobs=1)  # tries again, says nothing new
+    run("numbers", tasks, notebook, jobs=0)  # tries again, says nothing new
     assert notebook.path.read_text() == before
     notebook.add(perform(task("moon")))  # same name and settings, now with data
     assert [line["metric"] for line in notebook.lines(tasks[:1])][-1] == SECONDS
     assert results(notebook.lines(tasks)) == [1, 4, 1, 4]
-
-
-def test_the_surroundings_are_left_as_they_were(notebook, monkeypatch):
-    monkeypatch.setenv("OMP_NUM_THREADS", "7")
-    monkeypatch.delenv("NUMBA_NUM_THREADS", raising=False)
-    run("numbers", [task("first")], notebook, jobs=1)
-    assert os.environ["OMP_NUM_THREADS"] == "7"
-    assert "NUMBA_NUM_THREADS" not in os.environ
-
-
-def waiting(path):
-    """Work that says which process does it, and then goes on for long."""
-    Path(path).write_text(str(os.getpid()))
-    time.sleep(600)
-    yield
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc")
@@ -138,7 +122,7 @@ def test_processes_end_when_the_run_is_killed(tmp_path):
     place = tmp_path / "process"
     code = (
         "from experiments.runs import Notebook, Task, run\n"
-        "from tests.experiments.test_runs import waiting\n"
+        "from tests.experiments.work import waiting\n"
         "if __name__ == '__main__':\n"
         f"    task = Task('long', waiting, {{'path': {str(place)!r}}})\n"
         f"    run('numbers', [task], Notebook({str(tmp_path / 'lines')!r}), 1)\n"
@@ -146,7 +130,8 @@ def test_processes_end_when_the_run_is_killed(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(code)
     here = Path(__file__).parents[2]
-    environment = os.environ | {"PYTHONPATH": str(here)}
+    paths = [str(here), os.environ.get("PYTHONPATH", "")]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
     parent = subprocess.Popen([sys.executable, str(script)], env=environment)
     try:
         wait_for(lambda: place.exists() and place.read_text())
@@ -177,8 +162,8 @@ def one_less(size, lines):
 def test_stages_go_on_as_long_as_lines_lead_to_tasks(notebook, monkeypatch):
     module = SimpleNamespace(tasks=lambda size: [task("2", values=(2,))])
     monkeypatch.setattr(command, "part", lambda name, which: module)
-    assert command.run_stages("numbers", "tiny", notebook, jobs=1) == {}
+    assert command.run_stages("numbers", "tiny", notebook, jobs=0) == {}
     assert results(command.lines_of("numbers", "tiny", notebook)) == [4]
     module.then = one_less
-    assert command.run_stages("numbers", "tiny", notebook, jobs=1) == {}
+    assert command.run_stages("numbers", "tiny", notebook, jobs=0) == {}
     assert results(command.lines_of("numbers", "tiny", notebook)) == [4, 1, 0]
