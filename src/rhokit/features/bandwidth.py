@@ -1,5 +1,6 @@
 """Rules that choose the kernel's γ from the rows."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,8 @@ from scipy.spatial.distance import pdist
 from rhokit.core import GaussianKernel
 from rhokit.features.plugin import sheather_jones
 
-BANDWIDTH_RULES = ("median", "scott", "sheather-jones", "silverman")
-RULES = BANDWIDTH_RULES
 _MEDIAN_ROWS = 1000
+Masses = NDArray[np.float64]
 
 
 def gamma_by_rule(
@@ -52,23 +52,17 @@ def gamma_by_rule(
     >>> round(gamma_by_rule("scott", rows), 3)
     2.532
     """
-    n, d = rows.shape
+    if rule not in BANDWIDTH_RULES:
+        raise ValueError(
+            f"gamma must be a number or one of {(*BANDWIDTH_RULES,)}, got {rule!r}"
+        )
+    n = len(rows)
     mass = np.ones(n) if weights is None else weights
     rows, mass = rows[mass > 0], mass[mass > 0]
     total = float(mass.sum()) if n_rows is None else n_rows
-    if rule == "sheather-jones":
-        bandwidth = _plugged_in(rows, mass, total)
-    elif rule == "median":
-        bandwidth = _median_distance(rows, mass, rng or np.random.default_rng(0))
-    elif rule in BANDWIDTH_RULES:
-        mean = np.average(rows, axis=0, weights=mass)
-        spread = np.sqrt(np.average((rows - mean) ** 2, axis=0, weights=mass).mean())
-        count = total if rule == "scott" else total * (d + 2) / 4
-        bandwidth = float(spread) * count ** (-1 / (d + 4))
-    else:
-        raise ValueError(
-            f"gamma must be a number or one of {BANDWIDTH_RULES}, got {rule!r}"
-        )
+    bandwidth = BANDWIDTH_RULES[rule](
+        rows, mass, total, rng or np.random.default_rng(0)
+    )
     if not bandwidth > 0 or (rows == rows[0]).all():
         raise ValueError(
             f"gamma={rule!r} cannot be computed from rows that are all equal "
@@ -77,7 +71,32 @@ def gamma_by_rule(
     return GaussianKernel.from_bandwidth(bandwidth).gamma
 
 
-def _plugged_in(rows: NDArray[Any], mass: NDArray[np.float64], total: float) -> float:
+# ---- the rules, each from rows (n, d), masses (n,) and how much all rows weigh -------
+
+
+def _scott(
+    rows: NDArray[Any], mass: Masses, total: float, rng: np.random.Generator
+) -> float:
+    return _spread(rows, mass) * total ** (-1 / (rows.shape[1] + 4))
+
+
+def _silverman(
+    rows: NDArray[Any], mass: Masses, total: float, rng: np.random.Generator
+) -> float:
+    d = rows.shape[1]
+    return _spread(rows, mass) * (total * (d + 2) / 4) ** (-1 / (d + 4))
+
+
+def _spread(rows: NDArray[Any], mass: Masses) -> float:
+    """Root of the mean variance of the columns."""
+    mean = np.average(rows, axis=0, weights=mass)
+    variances = np.average((rows - mean) ** 2, axis=0, weights=mass)
+    return float(np.sqrt(variances.mean()))
+
+
+def _sheather_jones(
+    rows: NDArray[Any], mass: Masses, total: float, rng: np.random.Generator
+) -> float:
     if rows.shape[1] != 1:
         raise ValueError(
             'gamma="sheather-jones" is a rule for one column, got '
@@ -90,7 +109,7 @@ def _plugged_in(rows: NDArray[Any], mass: NDArray[np.float64], total: float) -> 
 
 
 def _median_distance(
-    rows: NDArray[Any], mass: NDArray[np.float64], rng: np.random.Generator
+    rows: NDArray[Any], mass: Masses, total: float, rng: np.random.Generator
 ) -> float:
     if len(rows) > _MEDIAN_ROWS:
         chosen = rng.choice(len(rows), _MEDIAN_ROWS, replace=False)
@@ -104,3 +123,12 @@ def _median_distance(
     order = np.argsort(distances)
     reached = np.cumsum(pairs[order])
     return float(distances[order[np.searchsorted(reached, reached[-1] / 2)]])
+
+
+BANDWIDTH_RULES: dict[str, Callable[..., float]] = {
+    "median": _median_distance,
+    "scott": _scott,
+    "sheather-jones": _sheather_jones,
+    "silverman": _silverman,
+}
+"""Bandwidths by the name that ``gamma`` gives them."""
