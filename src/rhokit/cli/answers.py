@@ -19,15 +19,6 @@ Ask = Callable[[Any, FileBatch, NDArray[np.bool_]], Answers]
 """From rows, their batch, and which rows of it they are, to answers."""
 
 
-def can_leave_out(model: Any, has_target: bool) -> bool:
-    """Whether rows can be left out of what a model says about them.
-
-    Models with a target need it, since a row is left out of its own outcome's state.
-    """
-    known = has_target or not model.readout_.has_target
-    return known and bool(model.state_.takes_rows)
-
-
 def label_columns(model: Any, X: Any) -> Answers:
     """The class of each row, and the probability of every class."""
     probabilities, labels = model.predict_proba(X), model.predict(X)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rhokit.cli.console import number, short_list
-from rhokit.cli.stored_models import Note, column_names, kind_of
+from rhokit.cli.stored_models import Note, answering, column_names, kind_of
 from rhokit.core import GaussianKernel
 
 Described = dict[str, Any]
@@ -34,16 +34,16 @@ def described(model: Any, note: Note) -> Described:
             "fingerprint": None,
             "learns": False,
         }
-        | _planned(model)
+        | _planned(answering(model))
         | _learned(model)
     )
 
 
-def _planned(model: Any) -> Described:
+def _planned(estimator: Any) -> Described:
     """What is fixed before the first row."""
-    if not model.is_prepared:
+    if not estimator.is_prepared:
         return {}
-    plan = model.plan_
+    plan = estimator.plan_
     gamma = plan.gamma
     return {
         "rows": 0,
@@ -53,28 +53,29 @@ def _planned(model: Any) -> Described:
         "dimension": int(plan.feature_map.n_components_),
         "gamma": gamma,
         "bandwidth": None if gamma is None else GaussianKernel(gamma).bandwidth,
-        "fingerprint": model.fingerprint(),
-    } | _range(model)
+        "fingerprint": estimator.fingerprint(),
+    } | _range(estimator)
 
 
-def _range(model: Any) -> Described:
+def _range(estimator: Any) -> Described:
     """The lowest and highest values of a target that is a number."""
-    if kind_of(model) != "values":
+    if estimator.readout_.kind != "values":
         return {}
-    levels = model.readout_.levels()
+    levels = estimator.readout_.levels()
     return {"lowest": levels[0].tolist(), "highest": levels[-1].tolist()}
 
 
 def _learned(model: Any) -> Described:
-    """What the rows have added."""
-    if not model.is_prepared or model.state_ is None:
+    """What the rows have added; of a trained model it is not told apart."""
+    estimator = answering(model)
+    if not estimator.is_prepared or estimator.state_ is None:
         return {}
-    learned = model.model_
+    learned: Any = estimator.fitted_model()
     told = {"rows": _count(learned.total_weight), "learns": learned.state.takes_rows}
-    if kind_of(model) in ("classes", "ordinal"):
-        pairs = zip(model.classes_.tolist(), learned.weight.tolist(), strict=True)
+    if learned.readout.kind in ("classes", "ordered"):
+        pairs = zip(estimator.classes_.tolist(), learned.weight.tolist(), strict=True)
         told["classes"] = {str(label): _count(weight) for label, weight in pairs}
-    return told
+    return told | ({} if estimator is model else {"rows": None})
 
 
 def _count(weight: float) -> float:

@@ -49,7 +49,7 @@ class ModelRows:
     ----------
     table : TableFiles
     columns, target : lists of str
-    model : estimator
+    model : one-pass estimator
         For what :meth:`values` gives.
     has_labels : bool
         Whether the model predicts classes.
@@ -71,8 +71,9 @@ class ModelRows:
         self.has_labels = stored.has_labels
         self._takes_frames = named is not None
         self._name = source.name
-        self._schema = stored.model.plan_.columns.schema
-        self._check(stored.model.n_features_in_)
+        columns = stored.estimator.plan_.columns
+        self._schema = columns.schema
+        self._check(columns.n_features)
         self._missing = missing
         self._fill = _fill_of(stored, missing)
         self.model = _asked(stored, missing)
@@ -211,11 +212,11 @@ class ModelRows:
 def _asked(stored: StoredModel, missing: str) -> Any:
     """The model, made to answer rows with gaps if that is wanted."""
     if missing != "integrate":
-        return stored.model
-    if "missing" not in stored.model.get_params(deep=False):
+        return stored.estimator
+    if "missing" not in stored.estimator.get_params(deep=False):
         kind = type(stored.model).__name__
         raise UserError(f"{stored.path}: a {kind} cannot integrate over columns")
-    return copy(stored.model).set_params(missing="integrate")
+    return copy(stored.estimator).set_params(missing="integrate")
 
 
 def _fill_of(stored: StoredModel, missing: str) -> dict[str, Any]:

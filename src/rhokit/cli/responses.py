@@ -11,16 +11,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rhokit.cli.answers import PROBABILITY, Answers, Ask, can_leave_out
+from rhokit.cli.answers import PROBABILITY, Answers, Ask
 from rhokit.cli.console import Output, number, preview, properties
 from rhokit.cli.failures import UserError
 from rhokit.cli.model_rows import ModelRows
 from rhokit.cli.options import names_of
 from rhokit.cli.sources import Source, check_output, refuse_inside
 from rhokit.cli.stored_models import StoredModel
-from rhokit.cli.summaries import Summary
+from rhokit.cli.summaries import AnswerSummary
 from rhokit.cli.table_files import FileBatch
 from rhokit.cli.writers import ENDINGS, TakeTable, is_text, piped, written
+from rhokit.inspection import can_leave_out
 from rhokit.progress import ProgressBar
 
 _PREVIEW_ROWS = 10
@@ -74,6 +75,12 @@ class Question:
         """Whether these are the files that the model was fitted to."""
         return self.stored.note.has_seen(self.source.files)
 
+    @property
+    def can_leave_out(self) -> bool:
+        """Whether training rows can be left out of what the model says about them."""
+        exact = self.stored.estimator.state_.takes_rows
+        return exact and can_leave_out(self.stored.model, self.rows.has_target)
+
     def scored(self, X: Any, batch: FileBatch, whole: NDArray[np.bool_]) -> Answers:
         """The log-density of rows."""
         return {"log_density": self.rows.model.score_samples(X)}
@@ -102,7 +109,7 @@ class Question:
                 "rows that lack values are no rows of the model: they cannot be left "
                 "out of it (--missing empty leaves them unanswered)"
             )
-        if not can_leave_out(self.rows.model, self.rows.has_target):
+        if not self.can_leave_out:
             raise UserError(
                 f"{self.stored.path}: leaving rows out needs a model with exact sums "
                 "and, if it has a target, the target's column (--target)"
@@ -110,7 +117,7 @@ class Question:
 
 
 def answer(
-    out: Output, question: Question, ask: Ask, summary: Summary, label: str
+    out: Output, question: Question, ask: Ask, summary: AnswerSummary, label: str
 ) -> None:
     """Put a question to all rows, hand on the answers, and sum them up.
 
@@ -172,7 +179,7 @@ def _sink(
 
 
 def _report(
-    out: Output, question: Question, summary: Summary, kept: list[pa.Table]
+    out: Output, question: Question, summary: AnswerSummary, kept: list[pa.Table]
 ) -> None:
     """Say how many rows there were and what was found; show a few."""
     training = question.is_training

@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from rhokit.cli.failures import UserError
 from rhokit.cli.sources import digest
-from rhokit.io import ModelFileError
+from rhokit.errors import ModelFileError
+from rhokit.inspection import one_pass
 from rhokit.io.atomic import write_atomically
 from rhokit.io.model_files import pack_model, unpack_model
 
@@ -94,11 +95,24 @@ def _list(value: Any) -> list[Any]:
 
 @dataclass(frozen=True)
 class StoredModel:
-    """An estimator, its note and its file."""
+    """An estimator of a file, with its note.
+
+    Parameters
+    ----------
+    model : estimator
+        One-pass or trained.
+    note : Note
+    path : Path
+    """
 
     model: Any
     note: Note
     path: Path
+
+    @property
+    def estimator(self) -> Any:
+        """The one-pass estimator that answers."""
+        return answering(self.model)
 
     @property
     def kind(self) -> str:
@@ -116,9 +130,15 @@ class StoredModel:
         return column_names(self.model)
 
 
+def answering(model: Any) -> Any:
+    """The one-pass estimator that answers: a trained model has one, or makes one."""
+    inner = one_pass(model)
+    return inner.untrained() if hasattr(inner, "untrained") else inner
+
+
 def kind_of(model: Any) -> str:
     """What a model answers, as ``--kind`` says it."""
-    kind = str(model.make_readout().kind)
+    kind = str(answering(model).make_readout().kind)
     return _KIND_OF_READOUT.get(kind, kind)
 
 
@@ -146,7 +166,7 @@ def load_model(path: Path, *, fitted: bool = True) -> StoredModel:
 
 
 def _check_is_model(model: Any, path: Path, fitted: bool) -> None:
-    if not isinstance(model, BaseEstimator) or not hasattr(model, "make_readout"):
+    if not isinstance(model, BaseEstimator) or not hasattr(model, "score_samples"):
         raise UserError(f"{path}: holds a {type(model).__name__}, which is no model")
     if not fitted:
         return

@@ -9,10 +9,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rhokit.cli.answers import Ask, can_leave_out
+from rhokit.cli.answers import Ask
 from rhokit.cli.failures import UserError
 from rhokit.cli.responses import Question
 from rhokit.cli.table_files import FileBatch
+from rhokit.inspection import least_likely
 from rhokit.progress import ProgressBar
 
 
@@ -38,7 +39,7 @@ class Unlikely:
     left_out: bool
 
 
-def least_likely(
+def unlikely_rows(
     question: Question, count: int, limit: float | None = None
 ) -> Unlikely:
     """Score the rows of a question, and keep the least likely ones."""
@@ -64,7 +65,7 @@ def _scorer(question: Question) -> tuple[Ask, bool]:
     """What scores rows: without themselves, if the model was fitted to these files."""
     stored, rows = question.stored, question.rows
     knows = stored.note.weight is None and not rows.integrates and question.is_training
-    if knows and can_leave_out(rows.model, rows.has_target):
+    if knows and question.can_leave_out:
         return question.left_out(), True
     return question.scored, False
 
@@ -92,5 +93,5 @@ def _numbered(
 
 
 def _lowest(table: pa.Table, count: int) -> pa.Table:
-    order = np.argsort(table.column("log_density").to_numpy(), kind="stable")
-    return table.take(pa.array(order[:count]))
+    logs = table.column("log_density").to_numpy()
+    return table.take(pa.array(least_likely(logs, count)))

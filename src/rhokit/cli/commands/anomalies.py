@@ -47,13 +47,13 @@ def anomalies(
     from rhokit.cli.responses import Question
     from rhokit.cli.sources import opened
     from rhokit.cli.stored_models import load_model
-    from rhokit.cli.unlikely import least_likely
+    from rhokit.cli.unlikely import unlikely_rows
     from rhokit.cli.writers import written
 
     stored = load_model(model)
     with opened(data) as source:
         question = Question(stored, source, output, ["all"], missing.value, target)
-        found = least_likely(question, count, fail_below)
+        found = unlikely_rows(question, count, fail_below)
         passed = found.n_below > 0
         if output is not None:
             with written(output) as give:

@@ -76,7 +76,7 @@ def _told(found: Any) -> dict[str, Any]:
 
 def _summary(pair: Iterable[Any], found: Any, limit: float | None) -> Any:
     old, new = (
-        f"{each.path} ({number(each.model.fitted_model().total_weight)} rows)"
+        f"{each.path} ({number(each.estimator.fitted_model().total_weight)} rows)"
         for each in pair
     )
     return properties(

@@ -36,7 +36,7 @@ def predict(
     from rhokit.cli.responses import Question, answer
     from rhokit.cli.sources import opened
     from rhokit.cli.stored_models import load_model
-    from rhokit.cli.summaries import LabelSummary, ValueSummary
+    from rhokit.cli.summaries import LabelAnswers, ValueAnswers
 
     check_coverage(coverage)
     stored = load_model(model)
@@ -54,5 +54,5 @@ def predict(
                 return label_columns(rows.model, X)
             return value_columns(rows.model, X, coverage, rows.target)
 
-        summary = (LabelSummary if rows.has_labels else ValueSummary)(rows)
+        summary = (LabelAnswers if rows.has_labels else ValueAnswers)(rows)
         answer(out, question, ask, summary, "Predicting")

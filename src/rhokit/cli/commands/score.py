@@ -39,10 +39,10 @@ def score(
     from rhokit.cli.responses import Question, answer
     from rhokit.cli.sources import opened
     from rhokit.cli.stored_models import load_model
-    from rhokit.cli.summaries import ScoreSummary
+    from rhokit.cli.summaries import ScoreAnswers
 
     stored = load_model(model)
     with opened(data) as source:
         question = Question(stored, source, output, keep, missing.value, target)
         ask = question.left_out() if leave_one_out else question.scored
-        answer(out, question, ask, ScoreSummary(), "Scoring")
+        answer(out, question, ask, ScoreAnswers(), "Scoring")
