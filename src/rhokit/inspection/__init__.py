@@ -22,6 +22,7 @@ from rhokit.inspection.labels import (
 )
 from rhokit.inspection.marginals import (
     DensityGrid,
+    NoMarginalError,
     category_probabilities,
     marginal_density,
     marginal_grid,
@@ -56,6 +57,7 @@ __all__ = [
     "Histogram",
     "InspectedRows",
     "LabelSummary",
+    "NoMarginalError",
     "PredictedLabels",
     "PredictedValues",
     "ReliabilityCurve",

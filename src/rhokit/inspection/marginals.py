@@ -13,6 +13,10 @@ from rhokit.inspection.subjects import fitted_model, one_pass, require_kind
 Floats = NDArray[np.float64]
 
 
+class NoMarginalError(ValueError):
+    """The model has no density of some of its columns."""
+
+
 @dataclass(frozen=True, eq=False)
 class DensityGrid:
     """The density of one or two columns at the points of a grid.
@@ -51,7 +55,7 @@ def marginal_grid(
 
     Raises
     ------
-    ValueError
+    NoMarginalError
         If the model has no densities of some of its columns.
 
     Examples
@@ -87,7 +91,7 @@ def marginal_density(
 
     Raises
     ------
-    ValueError
+    NoMarginalError
         If the model has no densities of some of its columns.
 
     Examples
@@ -123,7 +127,7 @@ def category_probabilities(estimator: Any, column: int) -> dict[Any, float]:
 
     Raises
     ------
-    ValueError
+    NoMarginalError
         If the model has no densities of some of its columns.
 
     Examples
@@ -147,17 +151,20 @@ def category_probabilities(estimator: Any, column: int) -> dict[Any, float]:
 
 
 def marginal_of(estimator: Any, columns: Sequence[int]) -> Any:
-    """The density of some columns, which keep the model's order; or a ValueError."""
+    """The density of some columns, which keep the model's order."""
     what = "a density (DMKDE, MeanEmbeddingKDE or DMKDESGD)"
     model, inner = require_kind(estimator, "density", what), one_pass(estimator)
     d = model.plan.columns.n_features
     if len(columns) == d:
         return inner
     if not hasattr(inner, "marginal"):
-        raise ValueError(
+        raise NoMarginalError(
             f"a {type(inner).__name__} of {d} columns has no densities of some of them"
         )
-    return inner.marginal(sorted(columns))
+    try:
+        return inner.marginal(sorted(columns))
+    except ValueError as error:
+        raise NoMarginalError(str(error)) from error
 
 
 def _density_at(estimator: Any, rows: Floats) -> Floats:

@@ -188,12 +188,15 @@ def interval_reliability(
 
 def _wanted(classes: Any, known: list[Any]) -> list[Any]:
     """Labels that are to have a curve each."""
-    wanted = known if isinstance(classes, str) and classes == "each" else classes
-    if isinstance(wanted, str) or not np.iterable(wanted) or not len(wanted):
+    if isinstance(classes, str) and classes == "each":
+        return known
+    listed = np.iterable(classes) and not isinstance(classes, str)
+    wanted = list(classes) if listed else []
+    if not wanted:
         raise ValueError(
             f'classes must be "top", "each" or a list of labels, got {classes!r}'
         )
     unknown = [label for label in wanted if label not in known]
     if unknown:
         raise ValueError(f"classes must be among {known}, got {unknown[0]!r}")
-    return list(wanted)
+    return wanted

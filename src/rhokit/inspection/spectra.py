@@ -64,8 +64,8 @@ def spectrum(estimator: Any, *, outcomes: str = "auto", rank: Any = None) -> Spe
     model, size = fitted_model(estimator), matrix_size(estimator)
     if size is None:
         raise TypeError(
-            "estimator must have a density matrix, but the state of a "
-            f"{type(estimator).__name__} is none"
+            "a model with a density matrix must be given, got "
+            f"{type(estimator).__name__}"
         )
     if model.plan.representation == "series" and size > _MOST_GRID_POINTS:
         raise ValueError(

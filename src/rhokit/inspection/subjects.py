@@ -43,8 +43,8 @@ def fitted_model(estimator: Any) -> Model:
     inner = one_pass(estimator)
     if not hasattr(inner, "fitted_model"):
         raise TypeError(
-            "estimator must be a fitted density, classifier or regressor of rhokit, "
-            f"got {type(estimator).__name__}"
+            "a fitted density, classifier or regressor of rhokit must be given, got "
+            f"{type(estimator).__name__}"
         )
     model: Model = inner.fitted_model()
     return model
@@ -68,7 +68,7 @@ def require_kind(estimator: Any, kind: str, what: str) -> Model:
     """The model of an estimator of one kind; others are refused."""
     model = fitted_model(estimator)
     if model.readout.kind != kind:
-        raise TypeError(f"estimator must be {what}, got {type(estimator).__name__}")
+        raise TypeError(f"{what} must be given, got {type(estimator).__name__}")
     return model
 
 
@@ -76,7 +76,7 @@ def require_method(estimator: Any, method: str, what: str) -> None:
     """Refuse an estimator of any library that lacks a method, or is not fitted."""
     refuse_class(estimator)
     if not hasattr(estimator, method):
-        raise TypeError(f"estimator must be {what}, got {type(estimator).__name__}")
+        raise TypeError(f"{what} must be given, got {type(estimator).__name__}")
     check_is_fitted(estimator)
 
 
@@ -84,7 +84,7 @@ def refuse_class(estimator: Any) -> None:
     """Refuse a class in the place of one of its instances."""
     if isinstance(estimator, type):
         raise TypeError(
-            f"estimator must be a fitted model, got the class {estimator.__name__}"
+            f"a fitted model must be given, got the class {estimator.__name__}"
         )
 
 

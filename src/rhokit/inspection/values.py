@@ -149,7 +149,7 @@ def select_target(
     """One of several targets, which must be said if there are several."""
     if target is None and len(values) == 1:
         return values[0]
-    if target not in range(len(values)):
+    if target is None or target not in range(len(values)):
         raise ValueError(
             f"target must be one of the model's, from 0 to {len(values) - 1}, "
             f"got {target!r}"

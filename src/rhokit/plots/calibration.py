@@ -1,80 +1,31 @@
 """Whether probabilities, and intervals, hold what they say."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import column_or_1d
 
+from rhokit.inspection import (
+    ReliabilityCurve,
+    class_reliability,
+    interval_reliability,
+)
+from rhokit.inspection.reliability import LEVELS
 from rhokit.plots.canvas import BLUE, CYCLE, FAINT, PALE, axes_for, percent, tidy
-from rhokit.plots.interval import inside, one_target
-from rhokit.plots.models import require_method, require_target, share
-from rhokit.validation import check_count
-
-_LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-# A normal variable stays within so many deviations with 95 %.
-_TWO_SIDED = 1.959964
-
-
-@dataclass(frozen=True, eq=False)
-class Reliability:
-    """What was said, and how often it came true.
-
-    Parameters
-    ----------
-    said : array of shape (b,)
-        Mean probability, or wanted coverage.
-    true : array of shape (b,)
-        Share of the rows for which it came true.
-    counts : array of shape (b,)
-        Rows that this is the share of.
-    name : str, optional
-        Of a class.
-    """
-
-    said: np.ndarray
-    true: np.ndarray
-    counts: np.ndarray
-    name: str | None = None
-
-    @property
-    def error(self):
-        """Mean distance of what was said from what came true, weighted by counts."""
-        gaps = np.abs(self.said - self.true)
-        return float(np.average(gaps, weights=self.counts))
-
-    @classmethod
-    def of_chances(cls, chances, came_true, n_bins, name=None):
-        """Rows sorted into bins of equal width by a probability (n,)."""
-        bins = np.minimum((chances * n_bins).astype(int), n_bins - 1)
-        counts = np.bincount(bins, minlength=n_bins)
-        seen = counts > 0
-        said, true = (
-            np.bincount(bins, weights=each, minlength=n_bins)[seen] / counts[seen]
-            for each in (chances, came_true.astype(float))
-        )
-        return cls(said, true, counts[seen], name)
-
-    def spread(self):
-        """Wilson's intervals of 95 % for the true shares, shape (2, b)."""
-        n, z = self.counts, _TWO_SIDED
-        middle = (self.true + z**2 / (2 * n)) / (1 + z**2 / n)
-        root = np.sqrt(self.true * (1 - self.true) / n + z**2 / (4 * n**2))
-        half = z * root / (1 + z**2 / n)
-        return np.stack([middle - half, middle + half])
 
 
 class CalibrationDisplay:
-    """Probabilities against the shares that came true.
+    """Probabilities against the fractions that came true.
 
     Of classifiers, rows are sorted by the probability they were given, and each bin's
-    mean probability is drawn against the share for which it came true, with the number
-    of rows. Of regressors, the coverage that intervals were to have is drawn against
-    the one they had. What is well calibrated lies on the diagonal; bars show the
-    uncertainty of a share from so many rows (95 %).
+    mean probability is drawn against the fraction for which it came true, with the
+    number of rows. Of regressors, the coverage that intervals were to have is drawn
+    against the one they had. What is well calibrated lies on the diagonal; bars show
+    the uncertainty of a fraction of so many rows (95 %).
 
     Parameters
     ----------
-    curves : list of Reliability
+    curves : list of ReliabilityCurve
     kind : {"classes", "intervals"}
 
     Attributes
@@ -97,24 +48,26 @@ class CalibrationDisplay:
     True
     """
 
-    def __init__(self, *, curves, kind="classes"):
+    def __init__(
+        self, *, curves: list[ReliabilityCurve], kind: str = "classes"
+    ) -> None:
         self.curves = curves
         self.kind = kind
 
     @classmethod
     def from_estimator(
         cls,
-        model,
-        X,
-        y,
+        model: Any,
+        X: Any,
+        y: Any,
         *,
-        classes="top",
-        n_bins=10,
-        levels=_LEVELS,
-        target=None,
-        ax=None,
-        **kwargs,
-    ):
+        classes: Any = "top",
+        n_bins: int = 10,
+        levels: Sequence[float] = LEVELS,
+        target: int | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
         """Compare what a model says with what is true, and draw.
 
         Parameters
@@ -140,23 +93,25 @@ class CalibrationDisplay:
         -------
         display : CalibrationDisplay
         """
-        owner = cls.__name__
         if not isinstance(model, type) and hasattr(model, "predict_interval"):
-            kind, curves = (
-                "intervals",
-                _of_intervals(owner, model, X, y, levels, target),
-            )
-        else:
-            check_count("n_bins", n_bins)
-            kind, curves = "classes", _of_classes(owner, model, X, y, classes, n_bins)
-        return cls(curves=curves, kind=kind).plot(ax, **kwargs)
+            curve = interval_reliability(model, X, y, levels=levels, target=target)
+            return cls(curves=[curve], kind="intervals").plot(ax, **kwargs)
+        curves = class_reliability(model, X, y, classes=classes, n_bins=n_bins)
+        return cls(curves=curves).plot(ax, **kwargs)
 
     @property
-    def error(self):
+    def error(self) -> float:
         """Mean distance from the diagonal."""
         return float(np.mean([curve.error for curve in self.curves]))
 
-    def plot(self, ax=None, *, counts=True, uncertainty=True, **kwargs):
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        counts: bool = True,
+        uncertainty: bool = True,
+        **kwargs: Any,
+    ) -> Self:
         """Draw.
 
         Parameters
@@ -166,7 +121,7 @@ class CalibrationDisplay:
             Whether the number of rows in each bin is shown: as bars for one curve,
             by the size of the points for several.
         uncertainty : bool, default=True
-            Whether the uncertainty of each share is shown.
+            Whether the uncertainty of each fraction is shown.
         **kwargs :
             Passed on to ``Axes.plot`` for the curves.
 
@@ -177,8 +132,8 @@ class CalibrationDisplay:
         self.ax_ = ax = axes_for(type(self).__name__, ax, (5.2, 5.2))
         self.figure_ = ax.figure
         ax.plot([0, 1], [0, 1], color=FAINT, linestyle=":", linewidth=1, zorder=1)
-        single, chances = len(self.curves) == 1, self.kind == "classes"
-        if counts and single and chances:
+        single = len(self.curves) == 1
+        if counts and single and self.kind == "classes":
             self._draw_counts(ax, self.curves[0])
         for place, curve in enumerate(self.curves):
             colour = BLUE if single else CYCLE[place % len(CYCLE)]
@@ -188,27 +143,36 @@ class CalibrationDisplay:
         self._label(ax, single)
         return self
 
-    def _draw_curve(self, ax, curve, colour, uncertainty, style):
+    def _draw_curve(
+        self,
+        ax: Any,
+        curve: ReliabilityCurve,
+        colour: str,
+        uncertainty: bool,
+        style: dict[str, Any],
+    ) -> None:
         if uncertainty:
-            ends = curve.spread()
-            ax.vlines(curve.said, *ends, color=colour, alpha=0.45, linewidth=1.2)
+            ends = curve.confidence_interval()
+            ax.vlines(curve.predicted, *ends, color=colour, alpha=0.45, linewidth=1.2)
         label = None
         if curve.name is not None:
             label = f"{curve.name} ({curve.error:.3f})"
         plain = {"color": colour, "linewidth": 1.3, "marker": "o", "markersize": 4}
-        ax.plot(curve.said, curve.true, label=label, **(plain | style))
+        ax.plot(curve.predicted, curve.observed, label=label, **(plain | style))
 
-    def _draw_sizes(self, ax, curve, colour):
+    def _draw_sizes(self, ax: Any, curve: ReliabilityCurve, colour: str) -> None:
         """Points that are the larger, the more rows they stand for."""
         most = max(each.counts.max() for each in self.curves)
         size = 16 + 100 * np.sqrt(curve.counts / most)
-        ax.scatter(curve.said, curve.true, s=size, color=colour, zorder=3, alpha=0.8)
+        ax.scatter(
+            curve.predicted, curve.observed, s=size, color=colour, zorder=3, alpha=0.8
+        )
 
-    def _draw_counts(self, ax, curve):
-        """Shares of the rows as bars on the same scale, with their numbers."""
+    def _draw_counts(self, ax: Any, curve: ReliabilityCurve) -> None:
+        """Fractions of the rows as bars on the same scale, with their numbers."""
         n = curve.counts.sum()
-        ax.bar(curve.said, curve.counts / n, width=0.045, color=PALE, zorder=0)
-        for x, number in zip(curve.said, curve.counts, strict=True):
+        ax.bar(curve.predicted, curve.counts / n, width=0.045, color=PALE, zorder=0)
+        for x, number in zip(curve.predicted, curve.counts, strict=True):
             ax.annotate(
                 f"{number:,}",
                 (x, number / n),
@@ -219,7 +183,7 @@ class CalibrationDisplay:
                 color=FAINT,
             )
 
-    def _label(self, ax, single):
+    def _label(self, ax: Any, single: bool) -> None:
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
         if self.kind == "intervals":
             n = int(self.curves[0].counts[0])
@@ -237,50 +201,5 @@ class CalibrationDisplay:
                 title="class (error)", frameon=False, fontsize="small", loc="upper left"
             )
 
-    def _top(self):
+    def _top(self) -> bool:
         return self.curves[0].name is None
-
-
-# ---- the work ----------------------------------------------------------------------
-
-
-def _of_classes(owner, model, X, y, classes, n_bins):
-    """Curves of a classifier."""
-    what = "a classifier with probabilities, or a regressor with intervals"
-    require_method(owner, model, "predict_proba", what)
-    chances = np.asarray(model.predict_proba(X), dtype=float)
-    truth = column_or_1d(require_target(owner, y, len(chances)))
-    if isinstance(classes, str) and classes == "top":
-        likeliest = model.classes_[chances.argmax(axis=1)]
-        return [Reliability.of_chances(chances.max(axis=1), likeliest == truth, n_bins)]
-    known = list(model.classes_)
-    wanted = known if isinstance(classes, str) and classes == "each" else classes
-    if isinstance(wanted, str) or not np.iterable(wanted) or not len(wanted):
-        raise ValueError(
-            f'classes must be "top", "each" or a list of labels, got {classes!r}'
-        )
-    unknown = [label for label in wanted if label not in known]
-    if unknown:
-        raise ValueError(f"classes must be among {known}, got {unknown[0]!r}")
-    return [
-        Reliability.of_chances(
-            chances[:, known.index(label)], truth == label, n_bins, str(label)
-        )
-        for label in wanted
-    ]
-
-
-def _of_intervals(owner, model, X, y, levels, target):
-    """The one curve of a regressor."""
-    require_method(owner, model, "predict_interval", "a regressor with intervals")
-    wanted = sorted({share("levels", each) for each in np.atleast_1d(levels).tolist()})
-    prediction = model.predict(X)
-    truth = require_target(owner, y, len(prediction))
-    intervals = model.predict_interval(X, wanted)  # (..., c, 2)
-    achieved = []
-    for place in range(len(wanted)):
-        interval = intervals[..., place, :]
-        _, ends, values = one_target(prediction, interval, truth, target)
-        achieved.append(inside(ends, values).mean())
-    counts = np.full(len(wanted), len(truth))
-    return [Reliability(np.array(wanted), np.array(achieved), counts)]

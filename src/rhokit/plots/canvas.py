@@ -1,6 +1,6 @@
 """What all pictures share: axes to draw on, colours, words."""
 
-import numpy as np
+from typing import Any
 
 # Okabe and Ito's colours, which people with any colour vision tell apart.
 BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
@@ -9,7 +9,7 @@ INK, FAINT, PALE = "#333333", "#777777", "#d9dde3"
 SEQUENCE = "Blues"
 
 
-def pyplot(owner):
+def pyplot(owner: str) -> Any:
     """matplotlib's pyplot, for a display of this name."""
     try:
         import matplotlib.pyplot as plt
@@ -20,7 +20,7 @@ def pyplot(owner):
     return plt
 
 
-def axes_for(owner, ax, size):
+def axes_for(owner: str, ax: Any, size: tuple[float, float]) -> Any:
     """Axes to draw on: those given, or those of a new figure of this size."""
     plt = pyplot(owner)
     if ax is None:
@@ -28,7 +28,9 @@ def axes_for(owner, ax, size):
     return ax
 
 
-def tidy(ax, *, title=None, x=None, y=None):
+def tidy(
+    ax: Any, *, title: str | None = None, x: str | None = None, y: str | None = None
+) -> None:
     """Title, labels, and no more lines than needed."""
     if title is not None:
         ax.set_title(title, loc="left", fontsize="medium")
@@ -39,18 +41,11 @@ def tidy(ax, *, title=None, x=None, y=None):
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def percent(share):
-    """A share in hundredths, with a decimal only where it says something."""
-    return f"{round(100 * float(share), 1):g} %"
+def percent(fraction: float) -> str:
+    """A fraction in hundredths, with a decimal only where it says something."""
+    return f"{round(100 * float(fraction), 1):g} %"
 
 
-def count(number, noun):
+def count(number: int, noun: str) -> str:
     """So many of something."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def some(n, most):
-    """At most so many of n places, in order, and the same every time."""
-    if most is None or n <= most:
-        return np.arange(n)
-    return np.sort(np.random.default_rng(0).choice(n, most, replace=False))

@@ -1,24 +1,30 @@
 """Densities: a curve, a map, or the marginals of many columns as a grid of pairs."""
 
+from collections.abc import Sequence
 from itertools import combinations
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rhokit.plots.canvas import SEQUENCE, axes_for, pyplot, some, tidy
-from rhokit.plots.models import (
+from rhokit.inspection import NoMarginalError, marginal_grid
+from rhokit.inspection.rows import number_rows, some_places, take_rows
+from rhokit.inspection.subjects import (
     column_names,
-    column_place,
-    number_places,
-    require_density,
-    require_number,
-    rows_of,
-    take_rows,
+    find_columns,
+    number_columns,
+    require_kind,
 )
+from rhokit.plots.canvas import SEQUENCE, axes_for, pyplot, tidy
 from rhokit.plots.panels import draw_curve, draw_histogram, draw_map, draw_scatter
 
 # More panels than these columns make are too small to read.
 _MOST_COLUMNS = 5
-_SHARES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
+_PROBABILITIES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
+
+Floats = NDArray[np.float64]
+Curves = dict[int, tuple[Floats, Floats]]
+Maps = dict[tuple[int, int], tuple[Floats, Floats, Floats]]
 
 
 class DensityDisplay:
@@ -65,8 +71,15 @@ class DensityDisplay:
     """
 
     def __init__(
-        self, *, names, curves, maps, rows=None, log_density=None, n_columns=None
-    ):
+        self,
+        *,
+        names: list[str],
+        curves: Curves,
+        maps: Maps,
+        rows: Floats | None = None,
+        log_density: Floats | None = None,
+        n_columns: int | None = None,
+    ) -> None:
         self.names = names
         self.curves = curves
         self.maps = maps
@@ -76,8 +89,16 @@ class DensityDisplay:
 
     @classmethod
     def from_estimator(
-        cls, model, X=None, *, columns=None, n=None, max_points=2000, ax=None, **kwargs
-    ):
+        cls,
+        model: Any,
+        X: Any = None,
+        *,
+        columns: Any = None,
+        n: int | None = None,
+        max_points: int | None = 2000,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
         """Compute the densities of a model's columns, and draw them.
 
         Parameters
@@ -100,16 +121,18 @@ class DensityDisplay:
         -------
         display : DensityDisplay
         """
-        inner = require_density(cls.__name__, model)
+        require_kind(
+            model, "density", "a density (DMKDE, MeanEmbeddingKDE or DMKDESGD)"
+        )
         places = _chosen(model, columns)
         names = column_names(model)
-        rows = None if X is None else rows_of(model, X)[:, places]
+        rows = None if X is None else number_rows(model, X)[:, places]
+        numbers: dict[str, Any] = {"rows": rows}
         try:
-            curves, maps = _densities(inner, places, n)
-            numbers = {"curves": curves, "maps": maps, "rows": rows}
-        except _NoMarginal as error:
+            numbers["curves"], numbers["maps"] = _densities(model, places, n)
+        except NoMarginalError as error:
             _require_rows_instead(error, places, X)
-            numbers = _scored_rows(model, X, rows, max_points)
+            numbers = _scored_rows(model, X, np.asarray(rows), max_points)
         display = cls(
             names=[names[place] for place in places],
             n_columns=model.n_features_in_,
@@ -119,17 +142,17 @@ class DensityDisplay:
 
     def plot(
         self,
-        ax=None,
+        ax: Any = None,
         *,
-        marks="rug",
-        points=True,
-        shares=_SHARES,
-        max_points=2000,
-        colorbar=True,
-        cmap=SEQUENCE,
-        curve_kw=None,
-        point_kw=None,
-    ):
+        marks: str | None = "rug",
+        points: bool = True,
+        probabilities: Sequence[float] = _PROBABILITIES,
+        max_points: int | None = 2000,
+        colorbar: bool = True,
+        cmap: Any = SEQUENCE,
+        curve_kw: dict[str, Any] | None = None,
+        point_kw: dict[str, Any] | None = None,
+    ) -> Self:
         """Draw.
 
         Parameters
@@ -140,7 +163,7 @@ class DensityDisplay:
             How the rows are shown with curves.
         points : bool, default=True
             Whether the rows are shown over maps.
-        shares : sequence of float in (0, 1)
+        probabilities : sequence of float in (0, 1)
             Probabilities that the contours of maps enclose.
         max_points : int or None, default=2000
             Of more rows, so many are drawn over maps and as a rug.
@@ -157,17 +180,17 @@ class DensityDisplay:
         """
         if marks not in ("rug", "histogram", None):
             raise ValueError(f'marks must be "rug", "histogram" or None, got {marks!r}')
-        self._style = {
+        self._style: dict[str, Any] = {
             "marks": marks,
             "points": points,
-            "shares": shares,
+            "probabilities": probabilities,
             "colorbar": colorbar,
             "cmap": cmap,
             "curve_kw": curve_kw or {},
             "point_kw": point_kw or {},
         }
         n = 0 if self.rows is None else len(self.rows)
-        self._shown = some(n, max_points)
+        self._shown = some_places(n, max_points)
         if len(self.names) <= 2:
             self._plot_one(ax)
         else:
@@ -176,7 +199,7 @@ class DensityDisplay:
 
     # ---- one panel ------------------------------------------------------------------
 
-    def _plot_one(self, ax):
+    def _plot_one(self, ax: Any) -> None:
         size = (6.4, 4.0) if len(self.names) == 1 else (6.4, 5.2)
         self.ax_ = ax = axes_for(type(self).__name__, ax, size)
         self.figure_ = ax.figure
@@ -188,7 +211,7 @@ class DensityDisplay:
             tidy(ax, x=self.names[0], y=self.names[1])
             self._add_colorbar(filled, ax)
 
-    def _curve(self, ax, place):
+    def _curve(self, ax: Any, place: int) -> None:
         """The density of a column; of rows without one, their histogram."""
         style = self._style
         values = None if self.rows is None else self.rows[:, place]
@@ -197,38 +220,28 @@ class DensityDisplay:
                 values = values[self._shown]
             x, density = self.curves[place]
             draw_curve(ax, x, density, values, style["marks"], style["curve_kw"])
-        else:
+        elif values is not None:
             draw_histogram(ax, values)
 
-    def _pair(self, ax, i, j):
+    def _pair(self, ax: Any, i: int, j: int) -> Any:
         """The density of two columns, or rows coloured by it."""
         style, points = self._style, None
         if self.rows is not None:
             points = self.rows[self._shown][:, [i, j]]
         if (i, j) in self.maps:
-            if not style["points"]:
-                points = None
-            x, y, density = self.maps[i, j]
-            return draw_map(
-                ax,
-                x,
-                y,
-                density,
-                style["shares"],
-                points,
-                style["cmap"],
-                style["point_kw"],
-            )
-        logs = self.log_density[self._shown]
-        return draw_scatter(ax, points, logs, style["point_kw"])
+            shown = points if style["points"] else None
+            levels, cmap = style["probabilities"], style["cmap"]
+            return draw_map(ax, self.maps[i, j], levels, shown, cmap, style["point_kw"])
+        logs = np.asarray(self.log_density)[self._shown]
+        return draw_scatter(ax, np.asarray(points), logs, style["point_kw"])
 
-    def _add_colorbar(self, filled, *axes, **where):
+    def _add_colorbar(self, filled: Any, *axes: Any, **where: Any) -> None:
         if filled is None or not self._style["colorbar"]:
             return
         bar = self.figure_.colorbar(filled, ax=list(axes) or None, **where)
         bar.outline.set_visible(False)
         if self.maps:
-            bar.set_ticks(filled.levels[:-1], labels=filled.shares)
+            bar.set_ticks(filled.levels[:-1], labels=filled.labels)
             bar.ax.minorticks_off()
         label = "% of the probability inside" if self.maps else "log-density"
         bar.set_label(label, fontsize="small")
@@ -236,8 +249,8 @@ class DensityDisplay:
 
     # ---- a grid of pairs ------------------------------------------------------------
 
-    def _plot_pairs(self, ax):
-        k = len(self.names)
+    def _plot_pairs(self, ax: Any) -> None:
+        k, filled = len(self.names), None
         self.ax_ = self._pair_axes(ax, k)
         for j in range(k):
             self._curve(self.ax_[j, j], j)
@@ -250,21 +263,11 @@ class DensityDisplay:
             place.set_in_layout(False)
             self._add_colorbar(filled, cax=place, orientation="horizontal")
 
-    def _pair_axes(self, ax, k):
+    def _pair_axes(self, ax: Any, k: int) -> NDArray[Any]:
         """Axes of the lower triangle, on a new figure or in the place of one axes."""
         plt = pyplot(type(self).__name__)
         if isinstance(ax, np.ndarray | list | tuple):
-            given = np.asarray(ax, dtype=object)
-            if given.shape != (k, k):
-                raise ValueError(
-                    f"ax must be one Axes, or an array of shape ({k}, {k}) for "
-                    f"{k} columns, got shape {given.shape}"
-                )
-            self.figure_ = given[k - 1, 0].figure
-            for place in zip(*np.triu_indices(k, 1), strict=True):
-                if given[place] is not None:
-                    given[place].set_axis_off()
-            return given
+            return self._given_axes(ax, k)
         if ax is None:
             side = max(5.5, 1.9 * k)
             self.figure_ = plt.figure(figsize=(side, side), layout="constrained")
@@ -282,7 +285,21 @@ class DensityDisplay:
             )
         return axes
 
-    def _label_pairs(self, k):
+    def _given_axes(self, ax: Any, k: int) -> NDArray[Any]:
+        """An array of axes, of which the upper triangle stays empty."""
+        given = np.asarray(ax, dtype=object)
+        if given.shape != (k, k):
+            raise ValueError(
+                f"ax must be one Axes, or an array of shape ({k}, {k}) for "
+                f"{k} columns, got shape {given.shape}"
+            )
+        self.figure_ = given[k - 1, 0].figure
+        for place in zip(*np.triu_indices(k, 1), strict=True):
+            if given[place] is not None:
+                given[place].set_axis_off()
+        return given
+
+    def _label_pairs(self, k: int) -> None:
         for j in range(k):
             for i in range(j + 1):
                 ax = self.ax_[j, i]
@@ -303,63 +320,34 @@ class DensityDisplay:
 # ---- the work ----------------------------------------------------------------------
 
 
-class _NoMarginal(Exception):
-    """The model has no density of some of its columns."""
-
-
-def _chosen(model, columns):
+def _chosen(model: Any, columns: Any) -> list[int]:
     """Places of the columns to show."""
-    numbers = number_places(model)
-    if columns is None:
-        if not numbers:
-            raise ValueError("DensityDisplay needs columns of numbers, there are none")
-        return numbers[:_MOST_COLUMNS]
-    many = np.iterable(columns) and not isinstance(columns, str)
-    wanted = list(columns) if many else [columns]
-    places = [column_place(model, column, "columns") for column in wanted]
-    if not places or len(set(places)) < len(places):
-        raise ValueError(f"columns must name different columns, got {columns!r}")
-    for place in places:
-        require_number(model, place, "columns")
-    return places
+    if columns is not None:
+        return find_columns(model, "columns", columns)
+    numbers = number_columns(model)
+    if not numbers:
+        raise ValueError("DensityDisplay needs columns of numbers, there are none")
+    return numbers[:_MOST_COLUMNS]
 
 
-def _densities(model, places, n):
+def _densities(model: Any, places: list[int], n: int | None) -> tuple[Curves, Maps]:
     """Curves of all columns and maps of all pairs, as many as the picture needs."""
-    if len(places) == 1:
-        return {0: _grid(model, places, n)}, {}
-    if len(places) == 2:
-        return {}, {(0, 1): _grid(model, places, n)}
-    curves = {i: _grid(model, [place], n) for i, place in enumerate(places)}
-    pairs = combinations(range(len(places)), 2)
+    every = range(len(places))
+    curves: Curves = {}
+    if len(places) != 2:
+        for i in every:
+            curves[i] = _grid(model, [places[i]], n)
+    pairs = combinations(every, 2)
     return curves, {(i, j): _grid(model, [places[i], places[j]], n) for i, j in pairs}
 
 
-def _grid(model, places, n):
+def _grid(model: Any, places: list[int], n: int | None) -> Any:
     """Points and density of one column or two, in the order of ``places``."""
-    found = _marginal(model, places).grid(n)
-    if places == sorted(places):
-        return found
-    x, y, density = found
-    return y, x, density.T
+    found = marginal_grid(model, places, n)
+    return (*found.axes, found.density)
 
 
-def _marginal(model, places):
-    """The model of these columns, which keep the model's order."""
-    d = model.n_features_in_
-    if len(places) == d:
-        return model
-    if not hasattr(model, "marginal"):
-        raise _NoMarginal(
-            f"a {type(model).__name__} of {d} columns has no densities of some of them"
-        )
-    try:
-        return model.marginal(sorted(places))
-    except ValueError as error:
-        raise _NoMarginal(str(error)) from error
-
-
-def _require_rows_instead(error, places, X):
+def _require_rows_instead(error: Exception, places: list[int], X: Any) -> None:
     """Refuse to draw rows in the place of a curve, or rows that are not there."""
     if len(places) == 1:
         raise ValueError(f"columns must not be a single one: {error}") from error
@@ -367,14 +355,14 @@ def _require_rows_instead(error, places, X):
         raise ValueError(f"X must be given to draw its rows: {error}") from error
 
 
-def _scored_rows(model, X, rows, most):
+def _scored_rows(model: Any, X: Any, rows: Floats, most: int | None) -> dict[str, Any]:
     """Some rows with their log-densities, for a picture without densities."""
-    which = some(len(rows), most)
+    which = some_places(len(rows), most)
     logs = model.score_samples(take_rows(X, which))
     return {"curves": {}, "maps": {}, "rows": rows[which], "log_density": logs}
 
 
-def _cells_of(ax, k):
+def _cells_of(ax: Any, k: int) -> Any:
     """A grid of cells in the place of an axes."""
     cell = ax.get_subplotspec()
     if cell is not None:

@@ -1,17 +1,18 @@
 """Predicted intervals against what was true."""
 
-import numpy as np
+from typing import Any, Self
 
-from rhokit.plots.canvas import BLUE, INK, ORANGE, axes_for, percent, some, tidy
-from rhokit.plots.models import (
-    column_names,
-    column_place,
-    require_method,
-    require_number,
-    require_target,
-    rows_of,
-    share,
-)
+import numpy as np
+from numpy.typing import NDArray
+
+from rhokit.inspection import inside, predict_values
+from rhokit.inspection.checks import check_target
+from rhokit.inspection.rows import number_rows, some_places
+from rhokit.inspection.subjects import column_names, find_columns
+from rhokit.inspection.values import select_target
+from rhokit.plots.canvas import BLUE, INK, ORANGE, axes_for, percent, tidy
+
+Floats = NDArray[np.float64]
 
 
 class IntervalDisplay:
@@ -27,7 +28,7 @@ class IntervalDisplay:
     interval : array of shape (n, 2)
     truth : array of shape (n,)
     coverage : float
-        Share of the values that the intervals are to hold.
+        Fraction of the values that the intervals are to hold.
     position : array of shape (n,), optional
         Values of a column to draw over; the ranks of the predictions without it.
     name : str, optional
@@ -39,7 +40,7 @@ class IntervalDisplay:
     ----------
     inside : array of shape (n,), bool
     achieved : float
-        Share of the values inside their intervals.
+        Fraction of the values inside their intervals.
     ax_ : Axes
     figure_ : Figure
 
@@ -59,14 +60,14 @@ class IntervalDisplay:
     def __init__(
         self,
         *,
-        prediction,
-        interval,
-        truth,
-        coverage,
-        position=None,
-        name=None,
-        band=False,
-    ):
+        prediction: Floats,
+        interval: Floats,
+        truth: Floats,
+        coverage: float,
+        position: Floats | None = None,
+        name: str | None = None,
+        band: bool = False,
+    ) -> None:
         self.prediction = prediction
         self.interval = interval
         self.truth = truth
@@ -77,8 +78,17 @@ class IntervalDisplay:
 
     @classmethod
     def from_estimator(
-        cls, model, X, y, *, coverage=0.9, column=None, target=None, ax=None, **kwargs
-    ):
+        cls,
+        model: Any,
+        X: Any,
+        y: Any,
+        *,
+        coverage: float = 0.9,
+        column: Any = None,
+        target: int | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
         """Predict rows, and draw.
 
         Parameters
@@ -101,40 +111,41 @@ class IntervalDisplay:
         -------
         display : IntervalDisplay
         """
-        what = "a regressor with intervals (QMRegressor or QMRegressorSGD)"
-        require_method(cls.__name__, model, "predict_interval", what)
-        share("coverage", coverage)
-        prediction = model.predict(X)
-        truth = require_target(cls.__name__, y, len(prediction))
-        interval = model.predict_interval(X, coverage)
-        prediction, interval, truth = one_target(prediction, interval, truth, target)
+        values = predict_values(model, X, check_target(y, None), coverage=[coverage])
+        found = select_target(values, target)
         only = model.n_features_in_ == 1
         place = None
         if column is not None or only:
-            place = column_place(model, 0 if column is None else column)
-            require_number(model, place)
+            (place,) = find_columns(model, "column", [0 if column is None else column])
         display = cls(
-            prediction=prediction,
-            interval=interval,
-            truth=truth,
+            prediction=found.predicted,
+            interval=found.interval(coverage),
+            truth=np.asarray(found.truth),
             coverage=coverage,
-            position=None if place is None else rows_of(model, X)[:, place],
+            position=None if place is None else number_rows(model, X)[:, place],
             name=None if place is None else column_names(model)[place],
             band=only,
         )
         return display.plot(ax, **kwargs)
 
     @property
-    def inside(self):
+    def inside(self) -> NDArray[np.bool_]:
         """Which values lie in their intervals, shape (n,)."""
         return inside(self.interval, self.truth)
 
     @property
-    def achieved(self):
-        """Share of the values inside their intervals."""
+    def achieved(self) -> float:
+        """Fraction of the values inside their intervals."""
         return float(np.mean(self.inside))
 
-    def plot(self, ax=None, *, max_rows=300, interval_kw=None, point_kw=None):
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        max_rows: int | None = 300,
+        interval_kw: dict[str, Any] | None = None,
+        point_kw: dict[str, Any] | None = None,
+    ) -> Self:
         """Draw.
 
         Parameters
@@ -152,25 +163,18 @@ class IntervalDisplay:
         """
         self.ax_ = ax = axes_for(type(self).__name__, ax, (7.2, 4.2))
         self.figure_ = ax.figure
-        which = some(len(self.truth), max_rows)
+        which = some_places(len(self.truth), max_rows)
         place = self._places(which)
         order = np.argsort(place, kind="stable")
         which, place = which[order], place[order]
         if self.band:
             self._draw_band(ax, which, place, interval_kw or {})
         self._draw_rows(ax, which, place, interval_kw or {}, point_kw or {})
-        if self.band or self.position is None:
-            line = self.prediction[which]
-            ax.plot(place, line, color=INK, linewidth=1.3, label="predicted")
-        else:
-            ax.scatter(
-                place, self.prediction[which], s=14, marker="_", color=INK,
-                linewidths=1.2, label="predicted",
-            )  # fmt: skip
+        self._draw_predictions(ax, which, place)
         self._label(ax, len(which))
         return self
 
-    def _places(self, which):
+    def _places(self, which: NDArray[np.intp]) -> Floats:
         """Where rows stand: at their column's value, or one after the other."""
         if self.position is not None:
             return self.position[which]
@@ -178,29 +182,46 @@ class IntervalDisplay:
         ranks[np.argsort(self.prediction[which], kind="stable")] = range(len(which))
         return ranks
 
-    def _draw_band(self, ax, which, place, style):
-        low, high = self.interval[which].T
-        ax.fill_between(
-            place, low, high, **({"color": BLUE, "alpha": 0.18, "linewidth": 0} | style)
-        )
+    def _draw_predictions(
+        self, ax: Any, which: NDArray[np.intp], place: Floats
+    ) -> None:
+        values = self.prediction[which]
+        if self.band or self.position is None:
+            ax.plot(place, values, color=INK, linewidth=1.3, label="predicted")
+            return
+        style = {"s": 14, "marker": "_", "color": INK, "linewidths": 1.2}
+        ax.scatter(place, values, label="predicted", **style)
 
-    def _draw_rows(self, ax, which, place, interval_style, point_style):
+    def _draw_band(
+        self, ax: Any, which: NDArray[np.intp], place: Floats, style: dict[str, Any]
+    ) -> None:
+        low, high = self.interval[which].T
+        plain = {"color": BLUE, "alpha": 0.18, "linewidth": 0}
+        ax.fill_between(place, low, high, **(plain | style))
+
+    def _draw_rows(
+        self,
+        ax: Any,
+        which: NDArray[np.intp],
+        place: Floats,
+        interval_style: dict[str, Any],
+        point_style: dict[str, Any],
+    ) -> None:
         held = self.inside[which]
         for part, colour, word in ((held, BLUE, "inside"), (~held, ORANGE, "outside")):
             if not self.band:
-                style = {"color": colour, "alpha": 0.35, "linewidth": 1.2}
+                line = {"color": colour, "alpha": 0.35, "linewidth": 1.2}
                 ends = self.interval[which][part].T
-                ax.vlines(place[part], *ends, **(style | interval_style))
-            style = {"s": 13, "color": colour, "linewidths": 0, "zorder": 3}
-            label = f"true value, {word}"
+                ax.vlines(place[part], *ends, **(line | interval_style))
+            point = {"s": 13, "color": colour, "linewidths": 0, "zorder": 3}
             ax.scatter(
                 place[part],
                 self.truth[which][part],
-                label=label,
-                **(style | point_style),
+                label=f"true value, {word}",
+                **(point | point_style),
             )
 
-    def _label(self, ax, shown):
+    def _label(self, ax: Any, shown: int) -> None:
         n = len(self.truth)
         title = (
             f"{percent(self.achieved)} of {n:,} values inside their interval, "
@@ -215,30 +236,3 @@ class IntervalDisplay:
         low, high = ax.get_ylim()
         ax.set_ylim(low, high + 0.12 * (high - low))
         ax.legend(frameon=False, fontsize="small", ncols=3, loc="upper left")
-
-
-def inside(interval, truth):
-    """Which values (n,) lie in their intervals (n, 2)."""
-    return (interval[:, 0] <= truth) & (truth <= interval[:, 1])
-
-
-def one_target(prediction, interval, truth, target):
-    """Predictions, intervals and values of one target, as arrays (n,), (n, 2), (n,)."""
-    if prediction.ndim == 1:
-        if target not in (None, 0):
-            raise ValueError(f"target must be None, the model has one, got {target!r}")
-        if truth.ndim != 1 and truth.shape != (len(truth), 1):
-            raise ValueError(f"y must have shape ({len(truth)},), got {truth.shape}")
-        return prediction, interval, truth.reshape(-1)
-    n, t = prediction.shape
-    if truth.shape != (n, t):
-        if not (t == 1 and truth.shape == (n,)):
-            raise ValueError(f"y must have shape ({n}, {t}), got {truth.shape}")
-        truth = truth[:, None]
-    if target is None and t == 1:
-        target = 0
-    if target not in range(t):
-        raise ValueError(
-            f"target must be one of the model's, from 0 to {t - 1}, got {target!r}"
-        )
-    return prediction[:, target], interval[:, target], truth[:, target]

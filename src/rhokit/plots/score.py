@@ -1,17 +1,25 @@
 """How likely rows are: a histogram of log-densities with the least likely marked."""
 
-import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.isotonic import isotonic_regression
-from sklearn.utils.validation import check_is_fitted
 
+from rhokit.inspection import (
+    Histogram,
+    least_likely,
+    score_histogram,
+    score_rows,
+    tail_start,
+)
+from rhokit.inspection.rows import row_labels
 from rhokit.plots.canvas import BLUE, FAINT, INK, ORANGE, axes_for, count, tidy
-from rhokit.plots.models import answering, require_method, row_labels
 from rhokit.validation import check_count
 
-# A tail longer than so many times that of the middle is gathered in one bar.
-_LONGEST_TAIL = 6
+Floats = NDArray[np.float64]
 # Labels nearer to each other than this part of the axes would touch.
 _LEAST_GAP = 0.035
 
@@ -55,7 +63,15 @@ class ScoreDisplay:
     100
     """
 
-    def __init__(self, *, scores, labels=None, floor=None, k=5, left_out=False):
+    def __init__(
+        self,
+        *,
+        scores: Floats,
+        labels: Sequence[Any] | NDArray[Any] | None = None,
+        floor: float | None = None,
+        k: int = 5,
+        left_out: bool = False,
+    ) -> None:
         self.scores = scores
         self.labels = labels
         self.floor = floor
@@ -64,8 +80,16 @@ class ScoreDisplay:
 
     @classmethod
     def from_estimator(
-        cls, model, X, y=None, *, training=False, k=5, ax=None, **kwargs
-    ):
+        cls,
+        model: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        training: bool = False,
+        k: int = 5,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
         """Score rows by a model, and draw.
 
         Parameters
@@ -89,28 +113,31 @@ class ScoreDisplay:
         -------
         display : ScoreDisplay
         """
-        what = "a model with log-densities (a DMKDE, say, or a DMKDClassifier)"
-        require_method(cls.__name__, model, "score_samples", what)
         if k != 0:
             check_count("k", k)
-        options = {}
-        if training:
-            _require_left_out(cls.__name__, model)
-            options = {"leave_one_out": True} | ({} if y is None else {"y": y})
-        scores = model.score_samples(X, **options)
-        floor = getattr(model, "floor_", None)
-        labels = row_labels(X, len(scores))
+        found = score_rows(model, X, y, leave_one_out=training)
         display = cls(
-            scores=scores, labels=labels, floor=floor, k=k or 0, left_out=training
+            scores=found.log_densities,
+            labels=row_labels(X, len(found.log_densities)),
+            floor=found.floor,
+            k=k or 0,
+            left_out=training,
         )
         return display.plot(ax, **kwargs)
 
     @property
-    def least_likely(self):
+    def least_likely(self) -> NDArray[np.intp]:
         """Places of the least likely rows, the least likely first."""
-        return np.argsort(self.scores, kind="stable")[: self.k]
+        return least_likely(self.scores, self.k)
 
-    def plot(self, ax=None, *, bins=None, label_format="{label}", **kwargs):
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        bins: Any = None,
+        label_format: str = "{label}",
+        **kwargs: Any,
+    ) -> Self:
         """Draw.
 
         Parameters
@@ -130,8 +157,9 @@ class ScoreDisplay:
         self.ax_ = ax = axes_for(type(self).__name__, ax, (6.4, 4.0))
         self.figure_ = ax.figure
         scores = np.asarray(self.scores, dtype=float)
-        view = _View(scores, bins)
-        ax.hist(view.inside, view.edges, **({"color": BLUE, "alpha": 0.75} | kwargs))
+        view = _View.of(scores, bins)
+        part, style = view.part, {"color": BLUE, "alpha": 0.75} | kwargs
+        ax.hist(part.middles, part.edges, weights=part.counts, **style)
         self._draw_edge(ax, view)
         ax.set_xlim(view.left, view.right)
         self._draw_floor(ax, view)
@@ -140,28 +168,28 @@ class ScoreDisplay:
         tidy(ax, title=self._title(scores), x=what, y="rows")
         return self
 
-    def _title(self, scores):
+    def _title(self, scores: Floats) -> str:
         words = count(len(scores), "row")
         zero = int(np.isneginf(scores).sum())
         return f"{words}, {zero:,} of density zero" if zero else words
 
-    def _draw_edge(self, ax, view):
+    def _draw_edge(self, ax: Any, view: "_View") -> None:
         """One bar for the rows that are far below."""
-        n = len(view.below)
+        n = view.part.n_outside + view.n_zero
         if not n:
             return
-        zero = np.isneginf(view.below).all()
-        words = "of density zero" if zero else f"below {view.low:.3g}"
+        some = view.part.n_outside
+        words = f"below {view.lowest:.3g}" if some else "of density zero"
         label = f"{count(n, 'row')} {words}"
         ax.bar(view.edge, n, view.width, color=ORANGE, alpha=0.75, label=label)
 
-    def _draw_floor(self, ax, view):
+    def _draw_floor(self, ax: Any, view: "_View") -> None:
         if self.floor is None or not view.left < self.floor < view.right:
             return
         label = f"floor of the map, {self.floor:.3g}"
         ax.axvline(self.floor, color=FAINT, linestyle="--", linewidth=1, label=label)
 
-    def _mark(self, ax, view, scores, label_format):
+    def _mark(self, ax: Any, view: "_View", scores: Floats, label_format: str) -> None:
         """Names of the least likely rows above the place of their scores."""
         which = self.least_likely
         labels = np.arange(len(scores)) if self.labels is None else self.labels
@@ -184,51 +212,47 @@ class ScoreDisplay:
             )
         name = f"{len(which)} least likely" if len(which) > 1 else "least likely"
         if len(which):
-            ax.plot(at, np.zeros(len(at)), "v", color=INK, markersize=5, label=name,
-                    clip_on=False)  # fmt: skip
+            mark = {"color": INK, "markersize": 5, "label": name, "clip_on": False}
+            ax.plot(at, np.zeros(len(at)), "v", **mark)
         if ax.get_legend_handles_labels()[0]:
             ax.legend(frameon=False, loc="upper left", fontsize="small")
 
 
+@dataclass(frozen=True, eq=False)
 class _View:
-    """What part of the scores is drawn to scale, and how."""
+    """What part of the scores is drawn to scale, and where the others stand."""
 
-    def __init__(self, scores, bins):
-        finite = scores[np.isfinite(scores)]
-        self.low = _lowest_shown(finite) if len(finite) else 0.0
-        self.below = scores[scores < self.low]
-        self.inside = scores[scores >= self.low]
-        if bins is None:
-            bins = int(np.clip(2 * len(self.inside) ** (1 / 3), 8, 60))
-        self.edges = np.histogram_bin_edges(self.inside, bins, _range(self.inside))
-        self.width = float(self.edges[1] - self.edges[0])
-        self.right = float(self.edges[-1]) + self.width
-        # The bar of the rows below stands a little apart.
-        apart = 1.5 * self.width if len(self.below) else 0.0
-        self.edge = float(self.edges[0]) - apart
-        self.left = self.edge - self.width
+    part: Histogram
+    lowest: float
+    n_zero: int
 
+    @classmethod
+    def of(cls, scores: Floats, bins: Any) -> "_View":
+        seen = scores[np.isfinite(scores)]
+        lowest = tail_start(seen) if len(seen) else 0.0
+        part = score_histogram(scores, bins=bins, lowest=lowest)
+        return cls(part, lowest, len(scores) - len(seen))
 
-def _range(scores):
-    """Ends of the histogram, apart where all scores are all but equal."""
-    if not len(scores):
-        return None
-    low, high = float(scores.min()), float(scores.max())
-    least = 1e-6 * max(abs(low), abs(high))
-    return (
-        (low, high) if high - low > least else (low - least - 0.5, high + least + 0.5)
-    )
+    @property
+    def width(self) -> float:
+        return float(self.part.edges[1] - self.part.edges[0])
 
+    @property
+    def right(self) -> float:
+        return float(self.part.edges[-1]) + self.width
 
-def _lowest_shown(finite):
-    """The score below which rows would squeeze the picture of the others."""
-    low, middle = np.quantile(finite, [0.01, 0.5])
-    lowest = middle - _LONGEST_TAIL * (middle - low)
-    above = finite[finite >= lowest]
-    return float(above.min())
+    @property
+    def edge(self) -> float:
+        """Where the bar of the rows below stands, a little apart."""
+        apart = 1.5 * self.width if self.part.n_outside + self.n_zero else 0.0
+        return float(self.part.edges[0]) - apart
+
+    @property
+    def left(self) -> float:
+        return self.edge - self.width
 
 
-def spread_apart(places, least):
+def spread_apart(places: Floats, least: float) -> Floats:
     """The places nearest to these, as parts of the axes, that are ``least`` apart."""
     order = np.argsort(places, kind="stable")
     steps = least * np.arange(len(order))
@@ -237,15 +261,3 @@ def spread_apart(places, least):
         moved[order] = isotonic_regression(places[order] - steps) + steps
         moved -= min(0.0, moved.min() - 0.02) + max(0.0, moved.max() - 0.98)
     return moved
-
-
-def _require_left_out(owner, model):
-    inner = answering(model)
-    known = inspect.signature(model.score_samples).parameters
-    if "leave_one_out" not in known:
-        raise ValueError(
-            f"training must be False: {owner} cannot leave rows out of a "
-            f"{type(inner).__name__} that is a {type(model).__name__}; only one-pass "
-            "models know themselves without a row"
-        )
-    check_is_fitted(model)

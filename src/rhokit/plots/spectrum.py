@@ -1,23 +1,16 @@
 """Eigenvalues of density matrices, and what a rank keeps of them."""
 
+from collections.abc import Sequence
+from typing import Any, Self
+
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from numpy.typing import NDArray
 
-from rhokit.core import (
-    DensityMatrix,
-    LowRankDensityMatrix,
-    ToeplitzDensityMatrix,
-    choose_rank,
-)
-from rhokit.fast import small_algebra
+from rhokit.core import Spectrum
+from rhokit.inspection import one_pass, spectrum, spectrum_of_state
 from rhokit.plots.canvas import BLUE, CYCLE, FAINT, axes_for, percent, tidy
-from rhokit.plots.models import answering
 
-# Larger matrices of a grid are not formed.
-_MOST_GRID_POINTS = 2048
-# Of more outcomes, one curve for all is clearer.
-_MOST_CURVES = 8
-# Share of the largest eigenvalue below which others are rounding.
+# Fraction of the largest eigenvalue below which others are rounding.
 _ROUNDING = 1e-15
 
 
@@ -32,7 +25,7 @@ class SpectrumDisplay:
     ----------
     eigenvalues : array of shape (K, r)
         Of each outcome's density matrix, descending.
-    ranks : array of shape (K,), optional
+    ranks : sequence of int, of length K, optional
         How many of them are kept.
     names : list of str, optional
         Names of the outcomes.
@@ -40,7 +33,7 @@ class SpectrumDisplay:
     Attributes
     ----------
     kept : array of shape (K,) or None
-        Share of the trace that the rank keeps.
+        Fraction of the trace that the rank keeps.
     effective_rank : array of shape (K,)
     ax_ : Axes
     figure_ : Figure
@@ -57,13 +50,27 @@ class SpectrumDisplay:
     ((1, 64), [16])
     """
 
-    def __init__(self, *, eigenvalues, ranks=None, names=None):
+    def __init__(
+        self,
+        *,
+        eigenvalues: NDArray[np.float64],
+        ranks: Sequence[int] | None = None,
+        names: list[str] | None = None,
+    ) -> None:
         self.eigenvalues = eigenvalues
-        self.ranks = ranks
+        self.ranks = None if ranks is None else np.asarray(ranks)
         self.names = names
 
     @classmethod
-    def from_estimator(cls, model, *, outcomes="auto", rank=None, ax=None, **kwargs):
+    def from_estimator(
+        cls,
+        model: Any,
+        *,
+        outcomes: str = "auto",
+        rank: Any = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
         """Decompose the density matrices of a model, and draw.
 
         Parameters
@@ -84,27 +91,24 @@ class SpectrumDisplay:
         -------
         display : SpectrumDisplay
         """
-        inner = answering(model)
-        if isinstance(model, type) or not hasattr(type(inner), "density_matrix_"):
-            name = model.__name__ if isinstance(model, type) else type(model).__name__
-            raise TypeError(
-                f"{cls.__name__} needs a fitted model with a density matrix, got {name}"
-            )
-        check_is_fitted(model)
-        _refuse_large_grid(inner)
-        state = inner.density_matrix_
-        if rank is None and not _is_pooled(state, outcomes):
-            rank = inner._rank()
-        labels = getattr(inner, "classes_", None)
-        names = None if labels is None else [str(label) for label in labels]
-        return cls.from_state(
-            state, outcomes=outcomes, rank=rank, names=names, ax=ax, **kwargs
-        )
+        found = spectrum(model, outcomes=outcomes, rank=rank)
+        labels = getattr(one_pass(model), "classes_", ())
+        names = [str(label) for label in labels]
+        if len(names) != len(found.eigenvalues):  # no classes, or all together
+            names = []
+        return cls._of(found, names or None).plot(ax, **kwargs)
 
     @classmethod
     def from_state(
-        cls, state, *, outcomes="auto", rank=None, names=None, ax=None, **kwargs
-    ):
+        cls,
+        state: Any,
+        *,
+        outcomes: str = "auto",
+        rank: Any = None,
+        names: list[str] | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
         """Decompose a state, and draw.
 
         Parameters
@@ -121,45 +125,36 @@ class SpectrumDisplay:
         -------
         display : SpectrumDisplay
         """
-        _require_matrix(cls.__name__, state)
-        if outcomes not in ("auto", "each", "pooled"):
-            raise ValueError(
-                f'outcomes must be "auto", "each" or "pooled", got {outcomes!r}'
-            )
+        found = spectrum_of_state(state, outcomes=outcomes, rank=rank)
         if names is not None and len(names) != state.n_outcomes:
             raise ValueError(
                 f"names must have one entry per outcome, {state.n_outcomes}, "
                 f"got {len(names)}"
             )
-        if _is_pooled(state, outcomes):
-            shares = np.ones((1, state.n_outcomes))
-            state, names = _to_numpy(state).mix(shares), None
-        values = _eigenvalues(_to_numpy(state))
-        ranks = _ranks(state, values, rank)
-        return cls(eigenvalues=values, ranks=ranks, names=names).plot(ax, **kwargs)
+        pools = len(found.eigenvalues) < state.n_outcomes
+        return cls._of(found, None if pools else names).plot(ax, **kwargs)
+
+    @classmethod
+    def _of(cls, found: Spectrum, names: list[str] | None) -> Self:
+        return cls(eigenvalues=found.eigenvalues, ranks=found.ranks, names=names)
 
     @property
-    def kept(self):
-        """Share of the trace that the rank keeps, shape (K,); None without a rank."""
-        if self.ranks is None:
-            return None
-        shares = [
-            values[:rank].sum() / values.sum() if values.sum() > 0 else np.nan
-            for values, rank in zip(self.eigenvalues, self.ranks, strict=True)
-        ]
-        return np.array(shares)
+    def _spectrum(self) -> Spectrum:
+        ranks = None if self.ranks is None else tuple(self.ranks.tolist())
+        return Spectrum(self.eigenvalues, self.eigenvalues.shape[1], ranks)
 
     @property
-    def effective_rank(self):
+    def kept(self) -> NDArray[np.float64] | None:
+        """Fraction of the trace that the rank keeps, shape (K,); None without one."""
+        kept = self._spectrum.kept
+        return None if kept is None else np.array(kept)
+
+    @property
+    def effective_rank(self) -> NDArray[np.float64]:
         """How many directions each state really uses, shape (K,)."""
-        found = []
-        for values in self.eigenvalues:
-            shares = values[values > 0] / values.sum()
-            entropy = -(shares * np.log(shares)).sum()
-            found.append(np.exp(entropy) if len(shares) else 0.0)
-        return np.array(found)
+        return np.asarray(self._spectrum.effective_rank)
 
-    def plot(self, ax=None, **kwargs):
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw.
 
         Parameters
@@ -186,7 +181,15 @@ class SpectrumDisplay:
             ax.legend(frameon=False, fontsize="small", title=self._legend_title())
         return self
 
-    def _draw(self, ax, k, values, colour, single, style):
+    def _draw(
+        self,
+        ax: Any,
+        k: int,
+        values: NDArray[np.float64],
+        colour: str,
+        single: bool,
+        style: dict[str, Any],
+    ) -> None:
         shown = values[values > _ROUNDING * values.max(initial=0.0)]
         place = np.arange(1, len(shown) + 1)
         label = None if single and self.names is None else self._name(k)
@@ -203,99 +206,33 @@ class SpectrumDisplay:
             ring = {"markersize": 9, "markeredgecolor": "white", "zorder": 3}
             ax.plot(rank, shown[rank - 1], "o", color=colour, **ring)
 
-    def _name(self, k):
+    def _name(self, k: int) -> str:
         name = f"outcome {k}" if self.names is None else self.names[k]
         if self.ranks is not None:
             return f"{name}: rank {int(self.ranks[k]):,}{self._keeps(k)}"
         return f"{name}: {self.effective_rank[k]:.3g}"
 
-    def _keeps(self, k, of_what=""):
+    def _keeps(self, k: int, of_what: str = "") -> str:
         """What the rank keeps, unless the rest is not known any more."""
-        if self.ranks[k] >= self.eigenvalues.shape[1]:
+        ranks, kept = self.ranks, self.kept
+        if ranks is None or kept is None or ranks[k] >= self.eigenvalues.shape[1]:
             return ""
-        return f" keeps {_almost(self.kept[k])}{of_what}"
+        return f" keeps {_almost(kept[k])}{of_what}"
 
-    def _legend_title(self):
+    def _legend_title(self) -> str | None:
         if len(self.eigenvalues) > 1 and self.ranks is None:
             return "effective rank"
         return None
 
-    def _title(self):
+    def _title(self) -> str:
         ranks = self.effective_rank
         if len(ranks) == 1:
             return f"effective rank {ranks[0]:.3g} of {self.eigenvalues.shape[1]:,}"
         return f"effective ranks {ranks.min():.3g} to {ranks.max():.3g}"
 
 
-# ---- the work ----------------------------------------------------------------------
-
-
-def _is_pooled(state, outcomes):
-    """Whether one curve is drawn for several outcomes."""
-    most = {"auto": _MOST_CURVES, "pooled": 1}.get(outcomes, state.n_outcomes)
-    return state.n_outcomes > most
-
-
-def _almost(share):
-    """A share in hundredths that says 100 only of all."""
-    return percent(share) if share >= 1 or share < 0.9995 else "> 99.9 %"
-
-
-def _require_matrix(owner, state):
-    if isinstance(state, DensityMatrix | LowRankDensityMatrix):
-        return
-    if isinstance(state, ToeplitzDensityMatrix):
-        raise TypeError(
-            f"{owner} needs a matrix, but a ToeplitzDensityMatrix holds the "
-            "coefficients of a series: give density_matrix_ of the model it belongs to"
-        )
-    raise TypeError(
-        f"{owner} needs a DensityMatrix or a LowRankDensityMatrix, "
-        f"got {type(state).__name__}"
-    )
-
-
-def _refuse_large_grid(model):
-    if not model._has_grid():
-        return
-    size = model.feature_map_.n_components_
-    if size > _MOST_GRID_POINTS:
-        raise ValueError(
-            f"SpectrumDisplay: the matrix of this model's grid would have {size:,} "
-            f"rows, more than {_MOST_GRID_POINTS:,}: fit with "
-            'feature_map="landmarks", or with a smaller gamma'
-        )
-
-
-def _to_numpy(state):
-    """The same state on NumPy arrays in double precision."""
-
-    def double(array):
-        if hasattr(array, "resolve_conj"):  # torch
-            array = array.detach().cpu().resolve_conj()
-        array = np.asarray(array)
-        return array.astype(np.result_type(array.dtype, np.float64))
-
-    if isinstance(state, DensityMatrix):
-        return DensityMatrix(double(state.total), double(state.weight))
-    return LowRankDensityMatrix(double(state.factor), double(state.weight))
-
-
-def _eigenvalues(state):
-    """Of every outcome, descending, shape (K, r)."""
-    with small_algebra(state.dim):
-        if isinstance(state, LowRankDensityMatrix):
-            return np.linalg.svdvals(state.factor) ** 2
-        return state.eigenvalues()
-
-
-def _ranks(state, values, rank):
-    """How many eigenvalues of each outcome are kept; None for all."""
-    if rank is not None:
-        # Fractions and the elbow are of the dimension; what a factor lacks is zero.
-        whole = np.zeros((len(values), state.dim))
-        whole[:, : values.shape[1]] = values
-        return np.array([choose_rank(each, rank) for each in whole])
-    if isinstance(state, LowRankDensityMatrix) and state.rank < state.dim:
-        return np.full(state.n_outcomes, state.rank)
-    return None
+def _almost(fraction: float) -> str:
+    """A fraction in hundredths that says 100 only of all."""
+    if fraction >= 1 or fraction < 0.9995:
+        return percent(fraction)
+    return "> 99.9 %"
