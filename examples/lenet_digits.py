@@ -14,16 +14,16 @@ from sklearn.datasets import load_digits
 from torch import nn
 
 from rhokit.core import cross_entropy
-from rhokit.nn import ClassifierHead, FourierLayer, LeNet, Recipe, Rows, train
+from rhokit.nn import ClassifierHead, FourierLayer, LeNet, Recipe, TrainingRows, train
 
 TRAINING_ROWS = 1200
 
 
-def load_rows() -> tuple[Rows, Rows]:
+def load_rows() -> tuple[TrainingRows, TrainingRows]:
     """Images (n, 1, 8, 8) and labels, to train on and held out."""
     digits = load_digits()
     images = torch.tensor(digits.images[:, None] / 4, dtype=torch.float32)
-    every = Rows((images,), torch.tensor(digits.target))
+    every = TrainingRows((images,), torch.tensor(digits.target))
     return (
         every.take(torch.arange(TRAINING_ROWS)),
         every.take(torch.arange(TRAINING_ROWS, len(images))),

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from rhokit import progress as module
-from rhokit.nn import Recipe, Rows, train
+from rhokit.nn import Recipe, TrainingRows, train
 from rhokit.progress import ProgressBar
 
 
@@ -222,9 +222,9 @@ def test_training_shows_epoch_loss_and_time(clock, monkeypatch):
     train(
         nn.Linear(1, 1),
         slow,
-        Rows((rows,), 2 * rows),
+        TrainingRows((rows,), 2 * rows),
         Recipe(0.05, 5, 10),
-        validation=Rows((rows,), 2 * rows),
+        validation=TrainingRows((rows,), 2 * rows),
         label="Training a line",
     )
     seen = screen(stream.getvalue())

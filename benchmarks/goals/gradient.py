@@ -17,7 +17,7 @@ from rhokit import DMKDE, DMKDESGD, DMKDClassifierSGD, FourierFeatures
 from rhokit.core import cross_entropy
 from rhokit.datasets import bimodal, spirals
 from rhokit.features import gamma_by_rule
-from rhokit.nn import ClassifierHead, FourierLayer, Recipe, Rows, train
+from rhokit.nn import ClassifierHead, FourierLayer, Recipe, TrainingRows, train
 from rhokit.progress import progress
 
 # Accuracies that are asked for, of 1,000 Fourier features that stay as drawn.
@@ -299,7 +299,7 @@ def epoch_time(threads, repeats, steps=_TIMED_STEPS, seed=0):
 
 def loop_epoch(head, states, codes, batch):
     """One epoch as DMKDClassifierSGD trains, all that surrounds it included."""
-    rows = Rows((states, None), codes)
+    rows = TrainingRows((states, None), codes)
     train(head, cross_entropy, rows, Recipe(1e-4, 1, batch), forward=head.read)
 
 

@@ -24,7 +24,14 @@ from rhokit.core import (
     softmax_states,
     squared_error_and_variance,
 )
-from rhokit.nn import LandmarkLayer, Recipe, RegressorHead, Rows, TrainingWarning, train
+from rhokit.nn import (
+    LandmarkLayer,
+    Recipe,
+    RegressorHead,
+    TrainingRows,
+    TrainingWarning,
+    train,
+)
 from rhokit.nn.preconditioning import Preconditioned
 from rhokit.progress import progress
 
@@ -303,7 +310,9 @@ def snapshots(head, rows, queries, codes, steps, seed=0, *, frozen=True):
 
     Rows and queries are states where the features are ``frozen``.
     """
-    forward, ask = (head.read, head.chances) if frozen else (head, head.distribution)
+    forward, ask = (
+        (head.read, head.probabilities) if frozen else (head, head.distribution)
+    )
     per_epoch = -(-rows.shape[1] // _BATCH)
     epochs = [math.ceil(count / per_epoch) for count in steps]
     found = {}
@@ -318,7 +327,7 @@ def snapshots(head, rows, queries, codes, steps, seed=0, *, frozen=True):
     with warnings.catch_warnings():
         # Too many steps are among the candidates: validation rows will tell.
         warnings.simplefilter("ignore", TrainingWarning)
-        examples = Rows((rows,), target, axis=1)
+        examples = TrainingRows((rows,), target, axis=1)
         train(head, _loss, examples, recipe, forward=forward, on_epoch=keep)
     return [found[epoch] for epoch in epochs]
 

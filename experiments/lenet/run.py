@@ -23,7 +23,7 @@ from rhokit.nn import (
     LandmarkLayer,
     LeNet,
     Recipe,
-    Rows,
+    TrainingRows,
     train,
 )
 
@@ -262,7 +262,7 @@ def training_rows(name):
 
     Returns
     -------
-    rows : Rows
+    rows : TrainingRows
         Images (n, channels, size, size) and labels (n,).
     scaling : tuple of arrays
         Mean and standard deviation (channels,), known from the training images alone.
@@ -302,4 +302,4 @@ def _rows(pixels, labels, scaling):
     mean, scale = (each.astype(np.float32) for each in scaling)
     images = (pixels.astype(np.float32) / 255 - mean) / scale
     channels_first = torch.from_numpy(images).permute(0, 3, 1, 2)  # memory as it is
-    return Rows((channels_first,), torch.from_numpy(labels.astype(np.int64)))
+    return TrainingRows((channels_first,), torch.from_numpy(labels.astype(np.int64)))

@@ -13,13 +13,12 @@ except ImportError as error:
 
 from rhokit.nn.classifiers import DMKDClassifierSGD, QMClassifierSGD
 from rhokit.nn.density import DMKDESGD
-from rhokit.nn.features import (
-    FeatureLayer,
-    FourierLayer,
-    LandmarkLayer,
-    feature_layer,
-)
+from rhokit.nn.feature_layer import FeatureLayer
+from rhokit.nn.features import feature_layer
+from rhokit.nn.fourier_layer import FourierLayer
+from rhokit.nn.gradient import GradientEstimator
 from rhokit.nn.heads import ClassifierHead, DensityHead, RegressorHead
+from rhokit.nn.landmark_layer import LandmarkLayer
 from rhokit.nn.lenet import LeNet
 from rhokit.nn.losses import (
     CrossEntropy,
@@ -27,8 +26,10 @@ from rhokit.nn.losses import (
     SquaredErrorAndVariance,
 )
 from rhokit.nn.measurement import JointMeasurement, Measurement
+from rhokit.nn.recipe import Recipe, TrainingRows
 from rhokit.nn.regressor import QMRegressorSGD
-from rhokit.nn.training import Recipe, Rows, TrainingWarning, train
+from rhokit.nn.tasks import TrainingTask
+from rhokit.nn.training import TrainingWarning, train
 
 __all__ = [
     "DMKDESGD",
@@ -38,6 +39,7 @@ __all__ = [
     "DensityHead",
     "FeatureLayer",
     "FourierLayer",
+    "GradientEstimator",
     "JointMeasurement",
     "LandmarkLayer",
     "LeNet",
@@ -47,8 +49,9 @@ __all__ = [
     "QMRegressorSGD",
     "Recipe",
     "RegressorHead",
-    "Rows",
     "SquaredErrorAndVariance",
+    "TrainingRows",
+    "TrainingTask",
     "TrainingWarning",
     "feature_layer",
     "train",

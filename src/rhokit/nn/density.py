@@ -1,18 +1,12 @@
 """DMKDE-SGD: densities by maximum likelihood."""
 
-import warnings
-from typing import ClassVar
+from typing import Any
 
-import numpy as np
 from sklearn.base import DensityMixin
-from sklearn.utils.validation import check_is_fitted
 
-from rhokit.core import negative_log_likelihood
 from rhokit.estimators import DMKDE
-from rhokit.nn.features import FourierLayer
-from rhokit.nn.gradient import GradientEstimator, total_weight
-from rhokit.nn.heads import DensityHead
-from rhokit.nn.training import TrainingWarning
+from rhokit.nn.gradient import GradientEstimator
+from rhokit.nn.tasks import DensityTask
 
 
 class DMKDESGD(DensityMixin, GradientEstimator):
@@ -33,6 +27,10 @@ class DMKDESGD(DensityMixin, GradientEstimator):
         γ of the kernel, as for :class:`DMKDE`; ``"auto"`` is ``"loo"``.
     n_components, feature_map, scale, dtype :
         As for :class:`DMKDE`, which chooses them before training.
+    missing : {"raise", "integrate"}, default="raise"
+        What to do with missing values. ``"integrate"`` answers from the columns that a
+        row has, the others integrated over in closed form (over landmarks, which
+        ``"auto"`` then takes); it trains on rows without gaps.
     rank : int or float, default=32
         r, the rank of the state: a count, or a fraction of the dimension.
     train_features : bool, default=False
@@ -80,40 +78,38 @@ class DMKDESGD(DensityMixin, GradientEstimator):
     True
     """
 
-    _one_pass_class = DMKDE
-    _parameter_table: ClassVar = GradientEstimator._parameter_table | {
-        name: DMKDE._parameter_table[name]
-        for name in ("n_components", "scale", "dtype")
-    }
+    one_pass_class = DMKDE
 
     def __init__(
         self,
         *,
-        gamma="auto",
-        n_components=1024,
-        rank=32,
-        feature_map="auto",
-        scale="auto",
-        train_features=False,
-        init="estimate",
-        learning_rate=0.01,
-        max_epochs=30,
-        batch_size=512,
-        weight_decay=0.0,
-        early_stopping="auto",
-        validation_fraction=0.1,
-        patience=10,
-        warm_start=False,
-        checkpoint=None,
-        device=None,
-        dtype=None,
-        random_state=None,
-    ):
+        gamma: float | str = "auto",
+        n_components: int = 1024,
+        rank: Any = 32,
+        feature_map: Any = "auto",
+        scale: Any = "auto",
+        missing: str = "raise",
+        train_features: bool = False,
+        init: str = "estimate",
+        learning_rate: float = 0.01,
+        max_epochs: int | str = 30,
+        batch_size: int = 512,
+        weight_decay: float = 0.0,
+        early_stopping: bool | str = "auto",
+        validation_fraction: float = 0.1,
+        patience: int = 10,
+        warm_start: bool = False,
+        checkpoint: Any = None,
+        device: Any = None,
+        dtype: Any = None,
+        random_state: Any = None,
+    ) -> None:
         self.gamma = gamma
         self.n_components = n_components
         self.rank = rank
         self.feature_map = feature_map
         self.scale = scale
+        self.missing = missing
         self.train_features = train_features
         self.init = init
         self.learning_rate = learning_rate
@@ -129,53 +125,6 @@ class DMKDESGD(DensityMixin, GradientEstimator):
         self.dtype = dtype
         self.random_state = random_state
 
-    def score_samples(self, X):
-        """Log-density at each row, in the user's units, shape (n,)."""
-        return self._ask("score_samples", X)
-
-    def score(self, X, y=None, sample_weight=None):
-        """Mean log-density of the rows."""
-        return self._ask("score", X, None, sample_weight)
-
-    def density(self, X):
-        """Density at each row, in the user's units, shape (n,)."""
-        return self._ask("density", X)
-
-    def sample(self, n_samples=1, random_state=None):
-        """Rows drawn from the fitted density: see :meth:`DMKDE.sample`."""
-        check_is_fitted(self)
-        return self.estimator_.sample(n_samples, random_state)
-
-    def coverage(self, X):
-        """How well the map represents each row: see :meth:`DMKDE.coverage`."""
-        return self._ask("coverage", X)
-
-    @property
-    def floor_(self):
-        """Log-density below which the map cannot tell the density from zero."""
-        return self.estimator_.floor_
-
-    def _make_module(self, model, features, rank, weight, options):
-        if isinstance(features, FourierLayer) and not features.frozen:
-            warnings.warn(
-                "train_features=True with random features: the likelihood has "
-                "singularities, so watch validation rows; trained landmarks have none",
-                TrainingWarning,
-                stacklevel=2,
-            )
-        return DensityHead(features, rank, log_norm=-model._log_norm(), **options)
-
-    def _loss(self, output, target, weight):
-        return negative_log_likelihood(output, weight)
-
-    def _learned(self, model, head, checked):
-        mass = (head.log_mass() / 2).exp()
-        factor = head.measurement.scaled_factor() / mass
-        return factor, np.array([total_weight(checked)])
-
-    def _exact_module(self, estimator):
-        head = super()._exact_module(estimator)
-        # A one-pass state is not scaled to mass one: what rank and map lose stays lost.
-        trace, log_mass = head.measurement.traces()[0], head.log_mass()
-        head.log_norm.copy_((head.log_norm - trace.log() - log_mass).detach())
-        return head
+    def training_task(self) -> DensityTask:
+        """Maximum likelihood."""
+        return DensityTask()

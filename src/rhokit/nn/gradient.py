@@ -5,105 +5,99 @@ with the learned factor in place of the sums, and answers every question.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from copy import copy, deepcopy
-from numbers import Integral, Real
-from pathlib import Path
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from rhokit.core import LowRankDensityMatrix, factor_trace
-from rhokit.core.spectrum import choose_rank, eigen_factor
-from rhokit.estimators.base import StateEstimator
-from rhokit.estimators.choice import GAMMA_RULES
-from rhokit.fast import map_blocks, small_algebra
-from rhokit.features import row_keys
-from rhokit.frames import check_table
-from rhokit.nn.features import feature_layer, to_numpy
+from rhokit.batch import Batch
+from rhokit.core.spectrum import choose_rank
+from rhokit.estimators.base import OnePassEstimator
+from rhokit.frames import Schema
+from rhokit.models import Model
+from rhokit.nn.delegation import delegate_answers
+from rhokit.nn.descent import Descent
 from rhokit.nn.heads import Head
-from rhokit.nn.holdout import chosen_judges, unpacked
-from rhokit.nn.preconditioning import Coordinates
-from rhokit.nn.training import Recipe, Rows, train
-from rhokit.validation import (
-    Interval,
-    RealNotInt,
-    StrOptions,
-    all_or_nothing,
-    check_parameters,
-)
+from rhokit.nn.holdout import split_batch, unpacked
+from rhokit.nn.parameters import TRAINING_RULES
+from rhokit.nn.recipe import Recipe, enough_epochs
+from rhokit.nn.starting_heads import HeadMaker, trained_model
+from rhokit.nn.tasks import TrainingTask
+from rhokit.validation import all_or_nothing, check_values, generator
 
-# States of frozen features are computed once if they take no more than this.
-_MOST_CACHED_BYTES = 2**30
-_BLOCK = 4096
-# The coordinates to train in come from at most so many rows.
-_ROWS_PER_COMPONENT = 8
-# Fewer rows held out say too little to be worth their loss.
-_FEWEST_JUDGES = 20
-# With max_epochs="auto".
-_FEWEST_EPOCHS = 10
-_FEWEST_STEPS = 400
+# Parameters of both, under one name but of two meanings.
+_OWN = ("rank", "batch_size")
 
 
 class GradientEstimator(BaseEstimator, ABC):
-    """Common part of all models trained by gradient descent.
+    """Shell around a one-pass estimator that trains its state by gradient descent.
 
-    A subclass names its one-pass model, builds the module, and says what is lost.
+    A subclass names the one-pass class and the task, and takes their parameters. What
+    the one-pass class answers, a trained model does too: its public methods and
+    properties become those of the subclass, with their signatures and docstrings.
+    Parameters that both have are passed on by name.
     """
 
-    schema_ = None
-    _one_pass_class: ClassVar[type[StateEstimator]]
-    # A trained state makes sharp edges of wide kernels, which see farther: by how much
-    # γ is smaller than the one-pass model's with gamma="auto".
-    _widening: ClassVar[float] = 1.0
-    # Parameters that the one-pass model has too, under the same name.
-    _passed_on: ClassVar[tuple[str, ...]] = (
-        "gamma",
-        "n_components",
-        "feature_map",
-        "scale",
-        "dtype",
-    )
-    _parameter_table: ClassVar[dict[str, Any]] = {
-        "gamma": [
-            Interval(Real, 0, None, closed="neither"),
-            StrOptions({"auto", *GAMMA_RULES}),
-        ],
-        "rank": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(RealNotInt, 0, 1, closed="right"),
-        ],
-        "train_features": ["boolean"],
-        "init": [StrOptions({"estimate", "random"})],
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "max_epochs": [
-            Interval(Integral, 1, None, closed="left"),
-            StrOptions({"auto"}),
-        ],
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
-        "weight_decay": [Interval(Real, 0, None, closed="left")],
-        "early_stopping": ["boolean", StrOptions({"auto"})],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "patience": [Interval(Integral, 1, None, closed="left")],
-        "warm_start": ["boolean"],
-        "checkpoint": [str, Path, None],
-        "device": [str, torch.device, None],
-        "random_state": ["random_state", np.random.Generator],
-    }
+    one_pass_class: ClassVar[type[OnePassEstimator]]
+    """Class of the estimator that is trained."""
+    estimator_: Any
+    history_: dict[str, list[Any]]
+    n_epochs_: int
+    module_: Head
+    schema_: Schema | None = None
 
-    # ---- learning ---------------------------------------------------------------
+    # What parameters are called in every subclass.
+    gamma: Any
+    rank: Any
+    feature_map: Any
+    missing: str
+    train_features: bool
+    init: str
+    learning_rate: float
+    max_epochs: Any
+    batch_size: int
+    weight_decay: float
+    early_stopping: Any
+    validation_fraction: float
+    patience: int
+    warm_start: bool
+    checkpoint: Any
+    device: Any
+    random_state: Any
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        if hasattr(cls, "one_pass_class"):
+            delegate_answers(cls, GradientEstimator)
+        super().__init_subclass__(**options)
+
+    @abstractmethod
+    def training_task(self) -> TrainingTask:
+        """What is trained for, with the parameters of today."""
+
+    # ---- learning -------------------------------------------------------------------
 
     @all_or_nothing
-    def fit(self, X, y=None, sample_weight=None, *, validation_data=None):
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        validation_data: Any = None,
+    ) -> None:
         """Train on rows.
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
+        X : array-like or frame of shape (n, d)
         y : array-like of shape (n,)
-            What is to be learned; ignored by densities.
+            Labels or values to be learned; densities have none.
         sample_weight : array-like of shape (n,), optional
             A weight of k counts as k copies of the row.
         validation_data : tuple (X, y) or (X, y, sample_weight), optional
@@ -113,25 +107,28 @@ class GradientEstimator(BaseEstimator, ABC):
         -------
         self
         """
-        check_parameters(self, self._parameter_table)
+        self.check_constructor(self.get_params(deep=False))
         self._check_device()
-        known = self.estimator_ if self._goes_on() else None
-        model = self._one_pass() if known is None else copy(known)
-        checked = self._check(model, X, y, sample_weight, reset=known is None)
-        held_out = None
+        task, goes_on = self.training_task(), self._goes_on()
+        start = self.estimator_ if goes_on else self.untrained()
+        whole = start.check_batch(X, task.as_target(y), sample_weight, anew=not goes_on)
+        batch, held_out = whole.seen(), None
         if validation_data is not None:
-            held_out = self._check(model, *unpacked(validation_data), reset=False)
+            held_out = self._validation(start, task, batch, validation_data)
         elif self.early_stopping:
-            checked, held_out = self._split(*checked)
-        if known is None:
-            self._plan(model, *checked)
-        head = deepcopy(getattr(self, "module_", None)) if known is not None else None
-        head = head or self._make_head(model, checked)
-        self._update_head(head, model, checked)
-        self._train(model, head, checked, held_out)
+            batch, held_out = split_batch(
+                batch, task.groups(batch), self.validation_fraction, self.early_stopping
+            )
+        if not goes_on:
+            start = self._planned(start, task, batch, task.foreseen(whole))
+        for each in (batch, held_out):
+            if each is not None:
+                task.refuse_unknown(start.readout_, each, type(self).__name__)
+        head = self._first_head(start.model_, task, batch, goes_on=goes_on)
+        self._train(start, head, task, batch, held_out)
 
     @classmethod
-    def from_estimator(cls, estimator, **parameters):
+    def from_estimator(cls, estimator: Any, **parameters: Any) -> Self:
         """A model that predicts exactly what a one-pass model predicts.
 
         Fitting it with ``warm_start=True``, as it is by default here, goes on from
@@ -139,7 +136,8 @@ class GradientEstimator(BaseEstimator, ABC):
 
         Parameters
         ----------
-        estimator : fitted one-pass model
+        estimator : fitted one-pass estimator
+            Values of one target only.
         **parameters :
             Of the new model.
 
@@ -147,40 +145,52 @@ class GradientEstimator(BaseEstimator, ABC):
         -------
         model
         """
-        if type(estimator) is not cls._one_pass_class:
+        if type(estimator) is not cls.one_pass_class:
             raise TypeError(
                 f"{cls.__name__}.from_estimator takes a fitted "
-                f"{cls._one_pass_class.__name__}, got {type(estimator).__name__}"
+                f"{cls.one_pass_class.__name__}, got {type(estimator).__name__}"
             )
-        estimator._require_rows()
-        shared = {
-            name: getattr(estimator, name)
-            for name in cls._shared_parameters()
-            if hasattr(estimator, name)
-        }
-        model = cls(**({"warm_start": True} | shared | parameters))
-        check_parameters(model, model._parameter_table)
-        model._set_columns(estimator)
-        model.estimator_ = estimator._with_matrix()
-        # Names of columns are checked here, and rows passed on without them.
-        vars(model.estimator_).pop("feature_names_in_", None)
-        return model
+        known = estimator.fitted_model()
+        shared = {name: getattr(estimator, name) for name in cls()._passed_on()}
+        model = cls(**{"warm_start": True} | shared | parameters)
+        model.check_constructor(model.get_params(deep=False))
+        model.training_task().refuse_readout(known.readout, cls.__name__)
+        plan, state = known.representation.as_matrix(known.state)
+        if plan is not known.plan:
+            estimator = estimator.with_model(known.with_state(state, plan=plan))
+        return model.with_estimator(estimator)
 
-    def to_estimator(self):
-        """A one-pass model with the learned state, which predicts the same.
+    def with_estimator(self, estimator: Any) -> Self:
+        """A copy that answers from another one-pass estimator, and has no module.
 
-        It can take up further rows, and merge with models of the same map.
+        Parameters
+        ----------
+        estimator : fitted one-pass estimator, whose state is a matrix
+        """
+        other = copy(self)
+        other.__dict__.pop("module_", None)
+        other.estimator_ = estimator
+        estimator.plan_.columns.give_to(other)
+        return other
+
+    def to_estimator(self) -> Any:
+        """A one-pass estimator with the learned state, which predicts the same.
+
+        It can take up further rows, and merge with models of the same map. Rows that
+        were held out are no part of the state, and it knows nothing of them: its
+        quantiles and intervals are the raw ones, and a threshold of densities that
+        was learned from such rows is the number ``min_log_density``.
         """
         check_is_fitted(self)
-        model = copy(self.estimator_)
-        state = model.state_
-        summed = state.summed() if isinstance(state, LowRankDensityMatrix) else state
-        model._set_state(summed)
-        if hasattr(self, "feature_names_in_"):
-            model.feature_names_in_ = self.feature_names_in_
-        return model
+        trained = self.estimator_
+        if hasattr(self, "history_"):
+            trained = self.training_task().released(trained)
+        model: Model = trained.model_
+        if model.state is None or model.state.takes_rows:
+            return copy(trained)
+        return trained.with_model(model.with_state(model.state.summed()))
 
-    def to_module(self):
+    def to_module(self) -> Head:
         """The model as a torch module, over rows that are already scaled.
 
         After training, the module that was trained; else one of full rank that
@@ -189,66 +199,82 @@ class GradientEstimator(BaseEstimator, ABC):
         check_is_fitted(self)
         if hasattr(self, "module_"):
             return self.module_
-        return self._exact_module(self.estimator_)
+        return self._heads(self.training_task()).exact(self.estimator_.fitted_model())
 
-    # ---- what a subclass says ----------------------------------------------------
+    # ---- answers that are not the one-pass estimator's own --------------------------
 
-    @abstractmethod
-    def _make_module(self, model, features, rank, weight, options) -> Head:
-        """A head of this rank for outcomes of given weights, its factor at random."""
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """Log-density of each row, whatever its target, in the user's units.
 
-    @abstractmethod
-    def _loss(self, output, target, weight):
-        """Mean loss over rows, for outputs of the head."""
+        A trained state is no sum over rows: none can be left out of it again.
 
-    def _weights(self, model, checked):
-        """Weights of the outcomes among checked rows, where the head needs them."""
-        return None
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, d)
 
-    def _update_head(self, head, model, checked):
-        """Hook: what a head takes from the rows, whatever it started from."""
+        Returns
+        -------
+        log_density : array of shape (n,), float64
+            ``-inf`` where the density is exactly zero. Of rows that lack values, that
+            of the columns they have (``missing="integrate"``).
+        """
+        check_is_fitted(self)
+        return np.asarray(self.estimator_.score_samples(X))
 
-    def _targets(self, model, target):
-        """Targets as the loss wants them, as an array; None where there are none."""
-        return None
+    def marginal(self, columns: Any) -> Any:
+        """The density of some of the columns, whatever the others are.
 
-    def _groups(self, target, n_rows):
-        """Rows of the same group are split alike into training and validation."""
-        return np.zeros(n_rows, dtype=int)
+        Over landmarks, in closed form.
 
-    def _finish(self, model, held_out):
-        """Hook: what a trained model still needs to know."""
+        Parameters
+        ----------
+        columns : int, str, or list of these
+            Places or names of the columns to keep; they stay in their order.
 
-    # ---- planning ----------------------------------------------------------------
+        Returns
+        -------
+        model : one-pass estimator
+            Of the class of ``estimator_``, which only predicts.
+        """
+        check_is_fitted(self)
+        return self.estimator_.marginal(columns)
+
+    def compact(self) -> Self:
+        """A copy that only predicts: it has no module, and no rows in its sample."""
+        check_is_fitted(self)
+        return self.with_estimator(self.estimator_.compact())
+
+    # ---- parameters -----------------------------------------------------------------
 
     @classmethod
-    def _shared_parameters(cls):
-        return (*cls._passed_on, "random_state")
+    def check_constructor(cls, parameters: Mapping[str, Any]) -> None:
+        """Refuse values that parameters of the constructor cannot have."""
+        rules = TRAINING_RULES | dict(cls().training_task().rules)
+        check_values(cls.__name__, parameters, rules)
+        passed_on = {k: v for k, v in parameters.items() if k not in rules}
+        cls.one_pass_class.check_constructor(passed_on, cls.__name__)
 
-    def _one_pass(self):
-        """The one-pass model that this one starts from, not fitted."""
-        shared = {name: getattr(self, name) for name in self._shared_parameters()}
-        if shared["gamma"] == "auto":
+    def untrained(self) -> OnePassEstimator:
+        """The one-pass estimator that training starts from, not fitted."""
+        shared = {name: getattr(self, name) for name in self._passed_on()}
+        if _is_auto(self.gamma):
             shared["gamma"] = "loo"
-        model = self._one_pass_class(**shared)
-        model._on_grid = False  # factors are trained, and grids have none
-        return model
+        if self.missing == "integrate" and _is_auto(self.feature_map):
+            shared["feature_map"] = "landmarks"  # whose integrals are known
+        # A rank needs a matrix, as training does.
+        made: Any = self.one_pass_class
+        return made(rank=self.rank, **shared)
 
-    def _goes_on(self):
-        return self.warm_start and hasattr(self, "estimator_")
+    def _passed_on(self) -> list[str]:
+        """Names of the parameters that the one-pass estimator has, too."""
+        known = self.one_pass_class().get_params(deep=False)
+        return [
+            name
+            for name in self.get_params(deep=False)
+            if name in known and name not in _OWN
+        ]
 
-    def _check(self, model, X, y, sample_weight, *, reset):
-        """Rows, weights and targets without rows of weight zero, checked."""
-        rows = check_table(self, X, reset=reset, dtype=model._row_dtype())
-        model._row_schema = self.schema_
-        rows, weights, target = model._check(rows, y, sample_weight, reset=reset)
-        if weights is not None:
-            seen = weights > 0
-            rows, weights = rows[seen], weights[seen]
-            target = None if target is None else target[seen]
-        return rows, weights, target
-
-    def _check_device(self):
+    def _check_device(self) -> None:
         try:
             torch.empty(0, device=self.device)
         except (RuntimeError, AssertionError) as error:
@@ -257,242 +283,112 @@ class GradientEstimator(BaseEstimator, ABC):
                 f"that torch has here. Got {self.device!r} instead: {error}"
             ) from error
 
-    def _split(self, rows, weights, target):
-        """Rows to train on and rows to judge by, None where there are too few."""
-        groups = self._groups(target, len(rows))
-        held = chosen_judges(rows, groups, self.validation_fraction)
-        n_judges = len(np.unique(row_keys(rows[held])))
-        if self.early_stopping == "auto" and n_judges < _FEWEST_JUDGES:
-            return (rows, weights, target), None
-        if not n_judges:
-            raise ValueError(
-                "early_stopping needs rows to judge by, but validation_fraction="
-                f"{self.validation_fraction} of n_samples={len(rows)} is none: raise "
-                "it, give validation_data to fit, or set early_stopping=False"
-            )
+    def _draw_seed(self) -> int:
+        return int(generator(self.random_state).integers(2**31 - 1))
 
-        def part(which):
-            parts = rows, weights, target
-            return tuple(None if each is None else each[which] for each in parts)
+    # ---- planning -------------------------------------------------------------------
 
-        return part(~held), part(held)
+    def _goes_on(self) -> bool:
+        return self.warm_start and hasattr(self, "estimator_")
 
-    def _plan(self, model, rows, weights, target):
+    def _validation(
+        self, start: OnePassEstimator, task: TrainingTask, batch: Batch, given: Any
+    ) -> Batch:
+        """Rows that were given to judge by, of the same columns."""
+        X, y, weight = unpacked(given)
+        columns = None if start.is_prepared else batch.columns
+        checked = start.check_batch(X, task.as_target(y), weight, columns=columns)
+        return checked.seen()
+
+    def _planned(
+        self, start: OnePassEstimator, task: TrainingTask, batch: Batch, foreseen: Any
+    ) -> OnePassEstimator:
         """Choose scaling, γ and map; for a start from the estimate, sum up."""
-        model._plan(rows, weights, target, bounded=True)
-        if self.gamma == "auto" and model.gamma_ is not None and self._widening > 1:
-            model.gamma_ /= self._widening
-            scaled = model._apply_scaling(rows)
-            feature_map = model.feature_map_
-            model.feature_map_ = feature_map.with_gamma(model.gamma_, scaled, weights)
-        model._set_state(None)
+        model: Model = start.prepare(batch, targets=foreseen, bounded=True).model_
+        plan = model.plan
+        if _is_auto(self.gamma) and plan.gamma and task.widening > 1:
+            gamma = plan.gamma / task.widening
+            plan = plan.with_gamma(gamma, batch.rows, batch.weights)
+        model = replace(model, plan=plan, rank=None)
         if self.init == "estimate":
-            model._add(rows, weights, target)
-        self._set_columns(model)
+            model = model.add(batch)
+        planned: Any = start.with_model(model)
+        planned.rank = None  # nothing is truncated but what the head starts from
+        return planned
 
-    def _set_columns(self, model):
-        self.n_features_in_ = model.n_features_in_
-        self.schema_ = model.schema_
-        if hasattr(model, "feature_names_in_"):
-            self.feature_names_in_ = model.feature_names_in_
-
-    # ---- the module ----------------------------------------------------------------
-
-    def _make_head(self, model, checked):
+    def _first_head(
+        self, model: Model, task: TrainingTask, batch: Batch, *, goes_on: bool
+    ) -> Head:
         """The head that training starts from."""
-        rank = choose_rank(np.ones(model.feature_map_.n_components_), self.rank)
-        if model.state_ is not None:
-            return self._head_of(model, rank)
-        return self._module(model, rank, self._weights(model, checked))
-
-    def _module(self, model, rank, weight):
-        feature_map = model._measured_map()
-        dtype = torch.from_numpy(np.empty(0, feature_map.dtype_)).dtype
-        features = feature_layer(
-            feature_map, trainable=self.train_features, dtype=dtype, device=self.device
-        )
-        options = {"device": self.device, "random_state": model._draw_seed()}
-        return self._make_module(model, features, rank, weight, options)
-
-    def _head_of(self, model, rank, truncation=None):
-        """The head whose factor is a one-pass model's state.
-
-        It has room for ``rank`` eigenvectors, and keeps as many as ``truncation``, in
-        the words of a one-pass model, says.
-        """
-        head = self._module(model, rank, model.state_.weight)
-        state = model.density_matrix_  # over the map's states
-        rho = state.normalized()
-        factor = np.zeros_like(to_numpy(head.measurement.factor))
-
-        def work(worker, block):
-            for k in range(block.start, block.stop):
-                part = eigen_factor(rho[k], truncation or rank)
-                factor[k, : len(part)] = part
-
-        with small_algebra(state.dim):
-            map_blocks(work, len(rho), 1)
-        if head.measurement.trace == "joint":
-            shares = state.weight / state.weight.sum()
-            factor *= np.sqrt(shares)[:, None, None].astype(factor.real.dtype)
-        with torch.no_grad():
-            head.measurement.factor.copy_(torch.from_numpy(factor))
+        head = deepcopy(getattr(self, "module_", None)) if goes_on else None
+        if head is None:
+            heads = self._heads(task)
+            rank = choose_rank(np.ones(model.plan.feature_map.n_components_), self.rank)
+            if model.state is not None:
+                head = heads.of_state(model, rank)
+            else:
+                head = heads.drawn(model, rank, task.outcome_weight(model, batch))
+        task.update_head(head, model, batch)
         return head
 
-    def _exact_module(self, estimator):
-        """The head that predicts what a one-pass model does."""
-        dim = estimator.feature_map_.n_components_
-        return self._head_of(estimator, dim, estimator._rank() or dim)
+    def _heads(self, task: TrainingTask) -> HeadMaker:
+        return HeadMaker(task, self.train_features, self.device, self._draw_seed())
 
-    # ---- training ------------------------------------------------------------------
+    # ---- training -------------------------------------------------------------------
 
-    def _train(self, model, head, checked, held_out):
-        coordinates = self._coordinates(model, head, checked)
-        fresh = self.init == "random" and not self._goes_on()
-        seed = model._draw_seed()
-        training = coordinates.precondition(head, seed, at_random=fresh)
-        cached = self._fits_in_memory(training, len(checked[0]))
-        rows, judges = (
-            None if part is None else self._tensors(model, training, part, cached)
-            for part in (checked, held_out)
-        )
+    def _train(
+        self,
+        start: OnePassEstimator,
+        head: Head,
+        task: TrainingTask,
+        batch: Batch,
+        held_out: Batch | None,
+    ) -> None:
+        """Train a head, and put what it has learned into a one-pass estimator."""
+        seed, fresh = self._draw_seed(), self.init == "random" and not self._goes_on()
+        enough = enough_epochs(len(batch), self.batch_size)
         recipe = Recipe(
             learning_rate=self.learning_rate,
-            max_epochs=self._epochs(len(rows)),
+            max_epochs=enough if _is_auto(self.max_epochs) else self.max_epochs,
             batch_size=self.batch_size,
             weight_decay=self.weight_decay,
             patience=self.patience if held_out is not None else None,
             seed=seed,
         )
-        self.history_ = train(
-            training,
-            self._loss,
-            rows,
+        self.history_ = Descent(task, start.model_, head).run(
+            batch,
+            held_out,
             recipe,
-            validation=judges,
-            forward=training.read if cached else training,
+            at_random=fresh,
             checkpoint=self.checkpoint,
             settings=self._settings(),
             label=f"Training {type(self).__name__}",
         )
-        coordinates.undo(head, training)
-        self.module_ = head
-        self.n_epochs_ = len(self.history_["loss"])
-        self.estimator_ = self._trained(model, head, checked)
-        self._finish(self.estimator_, held_out)
-
-    def _settings(self):
-        """Parameters that a checkpoint belongs to, as text."""
-        parameters = self.get_params(deep=False)
-        del parameters["checkpoint"], parameters["warm_start"], parameters["device"]
-        return repr({name: parameters[name] for name in sorted(parameters)})
-
-    def _epochs(self, n_rows):
-        """Few, or of few rows as many as make enough steps."""
-        if self.max_epochs != "auto":
-            return self.max_epochs
-        steps_per_epoch = -(-n_rows // self.batch_size)
-        return max(_FEWEST_EPOCHS, -(-_FEWEST_STEPS // steps_per_epoch))
-
-    def _coordinates(self, model, head, checked):
-        """Coordinates to train in, from at most a few thousand rows."""
-        rows, weights, _ = checked
-        count = min(len(rows), _ROWS_PER_COMPONENT * head.features.n_components)
-        some = np.linspace(0, len(rows) - 1, count).astype(int)
-        inputs = self._scaled_rows(model, head, rows[some])
-        with torch.no_grad():
-            states, _ = head.features.scaled(inputs)
-        if weights is not None:
-            weights = torch.as_tensor(weights[some] / weights[some].mean())
-        return Coordinates(states, weights, total_weight(checked))
-
-    def _fits_in_memory(self, head, n_rows):
-        """Whether states can be computed once for all epochs."""
-        size = head.measurement.factor.element_size() * head.features.n_components
-        return head.features.frozen and n_rows * size <= _MOST_CACHED_BYTES
-
-    def _tensors(self, model, head, checked, cached):
-        """What the head is trained on: states if they are cached, else rows."""
-        rows, weights, target = checked
-        device = head.measurement.factor.device
-        inputs = (self._scaled_rows(model, head, rows),)
-        if cached:
-            inputs = self._states(head, inputs[0])
-        targets = self._targets(model, target)
-        if targets is not None:
-            targets = torch.as_tensor(targets, device=device)
-        if weights is not None:
-            weights = torch.as_tensor(
-                weights / weights.mean(), dtype=head.measurement.factor.real.dtype
-            ).to(device)
-        return Rows(inputs, targets, weights)
-
-    def _scaled_rows(self, model, head, rows):
-        scaled = torch.from_numpy(np.array(model._apply_scaling(rows)))
-        return scaled.to(head.measurement.factor.device)
-
-    def _states(self, head, rows):
-        with torch.no_grad():
-            blocks = [head.features.scaled(part) for part in rows.split(_BLOCK)]
-        states, scales = zip(*blocks, strict=True)
-        if scales[0] is None:
-            return torch.cat(states), None
-        return torch.cat(states), torch.cat(scales)
-
-    def _trained(self, model, head, checked):
-        """The one-pass model with the learned state."""
-        trained = copy(model)
+        self.module_, self.n_epochs_ = head, len(self.history_["loss"])
+        model = trained_model(task, start.model_, head, batch)
+        trained: Any = start.with_model(model)
         trained.rank = None  # what was learned is not truncated again
-        trained.feature_map_ = self._trained_map(model, head, checked[0])
-        wide = np.result_type(model.feature_map_.column_dtype_, np.float64)
-        with torch.no_grad():
-            factor, weight = self._learned(model, head, checked)
-            factor = to_numpy(factor).astype(wide)  # (K, r, D)
-        trained._set_factor(factor, weight)
-        return trained
+        self.estimator_ = task.finish(trained, batch, held_out)
+        batch.columns.give_to(self)
 
-    def _trained_map(self, model, head, rows):
-        if head.features.frozen:
-            return model.feature_map_
-        return head.features.to_map(model.feature_map_, model._apply_scaling(rows))
+    def _settings(self) -> str:
+        """Parameters that a checkpoint belongs to, as text."""
+        without = ("checkpoint", "warm_start", "device")
+        parameters = sorted(self.get_params(deep=False).items())
+        return repr(
+            [(name, value) for name, value in parameters if name not in without]
+        )
 
-    def _learned(self, model, head, checked):
-        """Factors of the outcomes' matrices (K, r, D), and their weights (K,)."""
-        factor = head.measurement.scaled_factor()
-        trace = factor_trace(factor)
-        weight = total_weight(checked) * to_numpy(trace).astype(np.float64)
-        scale = torch.where(trace > 0, trace, 1).sqrt()
-        return factor / scale[:, None, None], weight
+    # ---- what scikit-learn asks -----------------------------------------------------
 
-    # ---- model files ----------------------------------------------------------------
-
-    def compact(self):
-        """A copy that only predicts: see :meth:`DMKDE.compact`."""
-        check_is_fitted(self)
-        other = copy(self)
-        other.estimator_ = self.estimator_.compact()
-        vars(other).pop("module_", None)
-        return other
-
-    def _keep(self):
-        return vars(self)
-
-    def _restore(self):
-        """Everything that follows, follows in ``estimator_``."""
-
-    # ---- answering ------------------------------------------------------------------
-
-    def _ask(self, method, X, *arguments):
-        """What the one-pass model answers for rows, checked against our columns."""
-        check_is_fitted(self)
-        dtype = self.estimator_.feature_map_.dtype_
-        rows = check_table(self, X, reset=False, dtype=dtype)
-        return getattr(self.estimator_, method)(rows, *arguments)
-
-    def __sklearn_is_fitted__(self):
+    def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimator_")
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = self.untrained().__sklearn_tags__().input_tags
+        return tags
 
-def total_weight(checked):
-    rows, weights, _ = checked
-    return float(len(rows)) if weights is None else float(weights.sum())
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"

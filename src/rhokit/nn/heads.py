@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from rhokit.core import log_measured, log_posterior
 from rhokit.core.arrays import safe_log
 from rhokit.core.distributions import mean_and_variance
-from rhokit.estimators.classifier import LEAST_CHANCE
-from rhokit.nn.features import FeatureLayer
+from rhokit.nn.feature_layer import FeatureLayer
 from rhokit.nn.measurement import Measurement
+from rhokit.readouts import LEAST_PROBABILITY
 
 
 class Head(nn.Module, ABC):
@@ -190,10 +190,10 @@ class ClassifierHead(Head):
         measured = self.measurement(states)
         if self.overlaps is not None:
             measured = measured @ self.overlaps
-        # The same least chance as in predictions: none is zero, and no loss infinite.
+        # As in predictions, no probability is zero, and so no loss infinite.
         logs = log_measured(measured)
-        chances: Tensor = log_posterior(logs, self.log_priors, LEAST_CHANCE)
-        return chances
+        found: Tensor = log_posterior(logs, self.log_priors, LEAST_PROBABILITY)
+        return found
 
 
 class RegressorHead(Head):
@@ -241,20 +241,20 @@ class RegressorHead(Head):
 
     def distribution(self, rows: Tensor) -> Tensor:
         """Probability of every level, shape (..., n, m)."""
-        return self.chances(self.features.scaled(rows)[0])
+        return self.probabilities(self.features.scaled(rows)[0])
 
     def read(
         self, states: Tensor, log_scale: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """Mean and variance of states (..., n, D), each of shape (..., n)."""
-        mean, variance = mean_and_variance(self.chances(states), self.levels)
+        mean, variance = mean_and_variance(self.probabilities(states), self.levels)
         return mean, variance
 
-    def chances(self, states: Tensor) -> Tensor:
+    def probabilities(self, states: Tensor) -> Tensor:
         """Probability of every level for states (..., n, D), shape (..., n, m)."""
         logs = log_measured(self.measurement(states))
-        chances: Tensor = log_posterior(logs, torch.zeros_like(self.levels)).exp()
-        return chances
+        found: Tensor = log_posterior(logs, torch.zeros_like(self.levels)).exp()
+        return found
 
 
 def _check_priors(priors: Tensor, n_classes: int) -> None:

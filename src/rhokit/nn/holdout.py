@@ -5,7 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rhokit.batch import Batch
 from rhokit.features import row_keys
+
+# Fewer rows held out say too little to be worth their loss.
+_FEWEST_JUDGES = 20
 
 
 def unpacked(validation_data: Any) -> tuple[Any, Any, Any]:
@@ -36,3 +40,31 @@ def chosen_judges(
         distinct = np.unique(keys[own])
         held[own] = np.isin(keys[own], distinct[: int(fraction * len(distinct))])
     return held
+
+
+def split_batch(
+    batch: Batch, groups: NDArray[Any], fraction: float, early_stopping: Any
+) -> tuple[Batch, Batch | None]:
+    """Rows to train on and rows to judge by.
+
+    Parameters
+    ----------
+    batch : Batch
+    groups : array of shape (n,)
+        Each is split alike.
+    fraction : float
+        Share of the rows to judge by.
+    early_stopping : True or "auto"
+        ``"auto"`` holds none out where there would be too few.
+    """
+    held = chosen_judges(batch.rows, groups, fraction)
+    n_judges = len(np.unique(row_keys(batch.rows[held])))
+    if early_stopping == "auto" and n_judges < _FEWEST_JUDGES:
+        return batch, None
+    if not n_judges:
+        raise ValueError(
+            "early_stopping needs rows to judge by, but validation_fraction="
+            f"{fraction} of n_samples={len(batch)} is none: raise "
+            "it, give validation_data to fit, or set early_stopping=False"
+        )
+    return batch.take(~held), batch.take(held)

@@ -45,5 +45,7 @@ class LeNet(nn.Sequential):
 
     def forward(self, images: Tensor) -> Tensor:
         """Features (n, n_outputs) of images (n, channels, size, size)."""
-        features: Tensor = super().forward(images)
+        features = images
+        for layer in self:
+            features = layer(features)
         return features

@@ -40,9 +40,9 @@ class CrossEntropy(nn.Module):
     tensor(0.6931)
     """
 
-    def forward(self, log_chances: Tensor, codes: Tensor) -> Tensor:
+    def forward(self, log_probabilities: Tensor, codes: Tensor) -> Tensor:
         """Of log-probabilities (..., n, K) and codes (..., n)."""
-        loss: Tensor = cross_entropy(log_chances, codes)
+        loss: Tensor = cross_entropy(log_probabilities, codes)
         return loss.sum()
 
 

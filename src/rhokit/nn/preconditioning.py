@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from rhokit.core import normalize_states
 from rhokit.features import FeatureMap
-from rhokit.nn.features import FeatureLayer
+from rhokit.nn.feature_layer import FeatureLayer
 from rhokit.nn.heads import Head
 
 # What is added to the squared lengths of directions, in units of their mean: the more,
@@ -67,7 +68,7 @@ class Preconditioned(FeatureLayer):
         """That of the layer."""
         return self.features.state_dtype
 
-    def to_map(self, like: FeatureMap, rows: np.ndarray) -> FeatureMap:
+    def to_map(self, like: Any, rows: NDArray[Any]) -> FeatureMap:
         """That of the layer."""
         return self.features.to_map(like, rows)
 

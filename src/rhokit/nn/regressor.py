@@ -1,19 +1,12 @@
 """QMR-SGD: values by squared error and variance."""
 
-from numbers import Real
-from typing import ClassVar
+from typing import Any
 
-import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import column_or_1d
 
-from rhokit.core import squared_error_and_variance
 from rhokit.estimators import QMRegressor
-from rhokit.estimators.outcomes import SAMPLE_ROWS
-from rhokit.estimators.row_sample import RowSample
 from rhokit.nn.gradient import GradientEstimator
-from rhokit.nn.heads import RegressorHead
-from rhokit.validation import Interval
+from rhokit.nn.tasks import ValueTask
 
 
 class QMRegressorSGD(RegressorMixin, GradientEstimator):
@@ -32,6 +25,12 @@ class QMRegressorSGD(RegressorMixin, GradientEstimator):
         γ of the kernel, as for :class:`QMRegressor`.
     n_components, feature_map, scale, n_levels, beta, bounds, dtype :
         As for :class:`QMRegressor`, which chooses them before training.
+    calibration : {"loo"} or None, default="loo"
+        Correct quantiles and intervals by what they missed on rows that were held out
+        (split-conformal prediction). Without such rows, or with None, these are the
+        raw ones of the distributions.
+    missing : {"raise", "integrate"}, default="raise"
+        As for :class:`DMKDESGD`.
     rank : int or float, default=16
         r, the rank of each level's matrix: a count, or a fraction of the dimension.
     alpha : float, default=0.1
@@ -41,9 +40,7 @@ class QMRegressorSGD(RegressorMixin, GradientEstimator):
         Train landmarks or frequencies too.
     init, learning_rate, max_epochs, batch_size, weight_decay, early_stopping, \
 validation_fraction, patience, warm_start, checkpoint, device, random_state :
-        As for :class:`DMKDESGD`. Rows that are held out also correct intervals and
-        quantiles (split-conformal prediction); without them these are the raw ones of
-        the distributions.
+        As for :class:`DMKDESGD`.
 
     Attributes
     ----------
@@ -67,51 +64,37 @@ validation_fraction, patience, warm_start, checkpoint, device, random_state :
     array([1.])
     """
 
-    _one_pass_class = QMRegressor
-    _passed_on = (*GradientEstimator._passed_on, "n_levels", "beta", "bounds")
-    _parameter_table: ClassVar = (
-        GradientEstimator._parameter_table
-        | {
-            name: QMRegressor._parameter_table[name]
-            for name in (
-                "n_components",
-                "scale",
-                "dtype",
-                "n_levels",
-                "beta",
-                "bounds",
-            )
-        }
-        | {"alpha": [Interval(Real, 0, None, closed="left")]}
-    )
+    one_pass_class = QMRegressor
 
     def __init__(
         self,
         *,
-        gamma="auto",
-        n_components=1024,
-        rank=16,
-        feature_map="auto",
-        scale="auto",
-        n_levels=32,
-        beta="loo",
-        bounds=None,
-        alpha=0.1,
-        train_features=False,
-        init="estimate",
-        learning_rate=3e-3,
-        max_epochs=15,
-        batch_size=128,
-        weight_decay=0.0,
-        early_stopping="auto",
-        validation_fraction=0.1,
-        patience=10,
-        warm_start=False,
-        checkpoint=None,
-        device=None,
-        dtype=None,
-        random_state=None,
-    ):
+        gamma: float | str = "auto",
+        n_components: int = 1024,
+        rank: Any = 16,
+        feature_map: Any = "auto",
+        scale: Any = "auto",
+        n_levels: Any = 32,
+        beta: Any = "loo",
+        bounds: Any = None,
+        calibration: str | None = "loo",
+        missing: str = "raise",
+        alpha: float = 0.1,
+        train_features: bool = False,
+        init: str = "estimate",
+        learning_rate: float = 3e-3,
+        max_epochs: int | str = 15,
+        batch_size: int = 128,
+        weight_decay: float = 0.0,
+        early_stopping: bool | str = "auto",
+        validation_fraction: float = 0.1,
+        patience: int = 10,
+        warm_start: bool = False,
+        checkpoint: Any = None,
+        device: Any = None,
+        dtype: Any = None,
+        random_state: Any = None,
+    ) -> None:
         self.gamma = gamma
         self.n_components = n_components
         self.rank = rank
@@ -120,6 +103,8 @@ validation_fraction, patience, warm_start, checkpoint, device, random_state :
         self.n_levels = n_levels
         self.beta = beta
         self.bounds = bounds
+        self.calibration = calibration
+        self.missing = missing
         self.alpha = alpha
         self.train_features = train_features
         self.init = init
@@ -136,79 +121,6 @@ validation_fraction, patience, warm_start, checkpoint, device, random_state :
         self.dtype = dtype
         self.random_state = random_state
 
-    def predict(self, X, return_std=False):
-        """Mean of each row's distribution, shape (n,).
-
-        With ``return_std``, also its standard deviation, of the same shape.
-        """
-        return self._ask("predict", X, return_std)
-
-    def predict_distribution(self, X):
-        """Probability of every level of ``levels_``, shape (n, m)."""
-        return self._ask("predict_distribution", X)
-
-    def predict_quantiles(self, X, quantiles=(0.05, 0.5, 0.95)):
-        """Values below which the target lies with given probabilities, (n, q)."""
-        return self._ask("predict_quantiles", X, quantiles)
-
-    def predict_interval(self, X, coverage=0.9):
-        """Interval that holds the target with a given probability, shape (n, 2)."""
-        return self._ask("predict_interval", X, coverage)
-
-    @property
-    def levels_(self):
-        """The levels in the units of the target."""
-        return self.estimator_.levels_
-
-    def _one_pass(self):
-        return super()._one_pass().set_params(calibration=None)
-
-    def _check(self, model, X, y, sample_weight, *, reset):
-        model._require_target(y)
-        target = column_or_1d(y, warn=True)
-        return super()._check(model, X, target, sample_weight, reset=reset)
-
-    def _make_module(self, model, features, rank, weight, options):
-        return RegressorHead(features, model.n_levels_, rank, **options)
-
-    def _loss(self, output, target, weight):
-        return squared_error_and_variance(*output, target, self.alpha, weight)
-
-    def _targets(self, model, target):
-        width = model._high - model._low
-        unit = (target - model._low) / np.where(width > 0, width, 1)
-        return unit[:, 0].astype(model.feature_map_.dtype_)
-
-    def _finish(self, model, held_out):
-        """Rows that were held out make quantiles and intervals honest."""
-        model.calibration, model.sample_ = None, None
-        if held_out is not None:
-            rows, weights, target = held_out
-            model.calibration = "loo"
-            model.sample_ = RowSample.of(rows, target, weights, SAMPLE_ROWS)
-
-    @classmethod
-    def from_estimator(cls, estimator, **parameters):
-        """A model that predicts exactly what a one-pass model of one target does.
-
-        See :meth:`DMKDESGD.from_estimator`.
-        """
-        model = super().from_estimator(estimator, **parameters)
-        if not estimator._one_target:
-            raise ValueError(
-                "QMRegressorSGD.from_estimator takes models of one target, given as y "
-                f"of shape (n,); this one has {len(estimator.output_maps_)} target(s) "
-                "in columns"
-            )
-        return model
-
-    def to_estimator(self):
-        """A :class:`QMRegressor` with the learned state, which predicts the same.
-
-        Its quantiles and intervals are the raw ones: the rows that corrected this
-        model's are no part of the state, as those of a one-pass model are.
-        """
-        model = super().to_estimator()
-        if hasattr(self, "module_"):
-            model.calibration, model.sample_ = None, None
-        return model
+    def training_task(self) -> ValueTask:
+        """Squared error and variance."""
+        return ValueTask(self.alpha)

@@ -4,10 +4,8 @@ It trains one module, or many models side by side in one: then losses have the m
 axes, each model keeps its own best epoch, and none touches another.
 """
 
-import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +14,12 @@ import torch
 from torch import Tensor, nn
 
 from rhokit.nn.checkpoints import fingerprint, read_checkpoint, write_checkpoint
-from rhokit.nn.features import FeatureLayer
+from rhokit.nn.feature_layer import FeatureLayer
+from rhokit.nn.recipe import Recipe, TrainingRows
 from rhokit.progress import ProgressBar
 
-SCHEDULES = ("cycle", "constant")
 Loss = Callable[[Any, Tensor | None, Tensor | None], Tensor]
 
-# The learning rate rises from a tenth over this share of the steps, then falls.
-_WARM_UP = 0.1
-_FIRST_RATE = 0.1
 # Losses of many rows are computed in blocks of so many.
 _BLOCK = 4096
 # So many rows tell whether the end is better than the start.
@@ -35,105 +30,13 @@ class TrainingWarning(UserWarning):
     """Training went wrong; the last good model was kept."""
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Tensors that share an axis of rows.
-
-    Parameters
-    ----------
-    inputs : tuple of tensors
-        What the module takes; an entry may be None.
-    target : tensor, optional
-    weight : tensor, optional
-        Of mean one.
-    axis : int
-        The axis of the rows, which follows the models' axes.
-    """
-
-    inputs: tuple[Tensor | None, ...]
-    target: Tensor | None = None
-    weight: Tensor | None = None
-    axis: int = 0
-
-    def __len__(self) -> int:
-        assert self.inputs[0] is not None
-        return self.inputs[0].shape[self.axis]
-
-    def tensors(self) -> tuple[Tensor | None, ...]:
-        """All of them."""
-        return (*self.inputs, self.target, self.weight)
-
-    def take(self, index: Tensor) -> "Rows":
-        """Some of the rows."""
-        *inputs, target, weight = (
-            None if each is None else each.index_select(self.axis, index)
-            for each in self.tensors()
-        )
-        return Rows(tuple(inputs), target, weight, self.axis)
-
-    def batches(self, size: int, order: Tensor) -> Iterator["Rows"]:
-        """Rows in an order, in batches of about equal size."""
-        n = len(self)
-        if size >= n:
-            yield self  # the order of a whole makes no difference
-            return
-        for part in order.tensor_split(-(-n // size)):
-            yield self.take(part)
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How to train.
-
-    Parameters
-    ----------
-    learning_rate : float
-        The highest one of the cycle.
-    max_epochs : int
-    batch_size : int
-    weight_decay : float
-        Not of feature layers: their weights are places, not sizes.
-    schedule : {"cycle", "constant"}
-        Whether the learning rate falls to zero in the end; both rise at first.
-    patience : int, optional
-        Stop after so many epochs without improvement; None never stops.
-    seed : int
-        Of the order of the rows.
-    """
-
-    learning_rate: float = 1e-3
-    max_epochs: int = 10
-    batch_size: int = 128
-    weight_decay: float = 0.0
-    schedule: str = "cycle"
-    patience: int | None = None
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.schedule not in SCHEDULES:
-            raise ValueError(
-                f"schedule must be one of {SCHEDULES}, got {self.schedule!r}"
-            )
-
-    def rate(self, step: int, total: int) -> float:
-        """Learning rate of a step: a short rise, then perhaps half a cosine."""
-        rise = max(1, round(_WARM_UP * total))
-        if step < rise:
-            share = _FIRST_RATE + (1 - _FIRST_RATE) * step / rise
-        elif self.schedule == "constant":
-            share = 1.0
-        else:
-            share = 0.5 * (1 + math.cos(math.pi * (step - rise) / max(1, total - rise)))
-        return self.learning_rate * share
-
-
 def train(
     module: nn.Module,
     loss: Loss,
-    rows: Rows,
+    rows: TrainingRows,
     recipe: Recipe,
     *,
-    validation: Rows | None = None,
+    validation: TrainingRows | None = None,
     forward: Callable[..., Any] | None = None,
     checkpoint: str | Path | None = None,
     settings: str = "",
@@ -147,9 +50,9 @@ def train(
     module : nn.Module
     loss : callable
         ``loss(output, target, weight)``: mean over rows, one number per model.
-    rows : Rows
+    rows : TrainingRows
     recipe : Recipe
-    validation : Rows, optional
+    validation : TrainingRows, optional
         Rows whose loss decides which epoch is kept; without them it is the last.
     forward : callable, optional
         Makes outputs of inputs, instead of the module itself.
@@ -174,16 +77,17 @@ def train(
     --------
     >>> import torch
     >>> from rhokit.core import cross_entropy
-    >>> from rhokit.nn import ClassifierHead, FourierLayer, Recipe, Rows, train
+    >>> from rhokit.nn import ClassifierHead, FourierLayer, Recipe, TrainingRows, train
     >>> x = torch.linspace(-1, 1, 200)[:, None]
     >>> y = (x[:, 0].abs() < 0.5).long()
     >>> head = ClassifierHead(FourierLayer(1, 64, gamma=9.0, random_state=0), 2, 4,
     ...                       random_state=0)
-    >>> history = train(head, cross_entropy, Rows((x,), y), Recipe(0.01, 30, 50))
+    >>> rows = TrainingRows((x,), y)
+    >>> history = train(head, cross_entropy, rows, Recipe(0.01, 30, 50))
     >>> bool(history["loss"][-1] < 0.2)
     True
     """
-    run = _Run(module, loss, rows, recipe, validation, forward or module)
+    run = TrainingRun(module, loss, rows, recipe, validation, forward or module)
     if checkpoint is not None:
         digest = fingerprint(recipe, settings, module, rows, validation)
         saved = read_checkpoint(checkpoint, digest, len(rows))
@@ -202,16 +106,16 @@ def train(
     return run.history
 
 
-class _Run:
+class TrainingRun:
     """One training: everything that changes from epoch to epoch."""
 
     def __init__(
         self,
         module: nn.Module,
         loss: Loss,
-        rows: Rows,
+        rows: TrainingRows,
         recipe: Recipe,
-        validation: Rows | None,
+        validation: TrainingRows | None,
         forward: Callable[..., Any],
     ) -> None:
         self.module, self.loss, self.forward = module, loss, forward
@@ -278,13 +182,13 @@ class _Run:
         self.history["learning_rate"].append(self.rate(done - 1))
         self._judge(losses)
 
-    def step(self, batch: Rows, step: int) -> Tensor:
+    def step(self, batch: TrainingRows, step: int) -> Tensor:
         """One step of the optimiser; the losses before it."""
         for group in self.optimizer.param_groups:
             group["lr"] = self.rate(step)
         losses = self._losses(batch)
         self.optimizer.zero_grad(set_to_none=True)
-        losses.sum().backward()
+        losses.sum().backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
         return losses.detach()
 
@@ -293,7 +197,7 @@ class _Run:
         total = self.steps_per_epoch * self.recipe.max_epochs
         return self.recipe.rate(step, total)
 
-    def evaluate(self, rows: Rows) -> Tensor:
+    def evaluate(self, rows: TrainingRows) -> Tensor:
         """Losses of rows that are not trained on, shape (models,)."""
         self.module.eval()
         with torch.no_grad():
@@ -303,7 +207,7 @@ class _Run:
             ]
             return torch.stack(parts).sum(dim=0) / len(rows)
 
-    def _losses(self, rows: Rows) -> Tensor:
+    def _losses(self, rows: TrainingRows) -> Tensor:
         output = self.forward(*rows.inputs)
         return self.loss(output, rows.target, rows.weight)
 
@@ -435,7 +339,7 @@ def _stored(entry: Any) -> Any:
     return entry if isinstance(entry, float) else torch.from_numpy(entry)
 
 
-def _device(rows: Rows) -> torch.device:
+def _device(rows: TrainingRows) -> torch.device:
     assert rows.inputs[0] is not None
     return rows.inputs[0].device
 

@@ -1,0 +1,36 @@
+"""Constraints of the parameters that all trained models have."""
+
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from rhokit.plans.request import GAMMA_RULES
+from rhokit.validation import Interval, RealNotInt, StrOptions
+
+TRAINING_RULES: dict[str, Any] = {
+    "gamma": [
+        Interval(Real, 0, None, closed="neither"),
+        StrOptions({"auto", *GAMMA_RULES}),
+    ],
+    "rank": [
+        Interval(Integral, 1, None, closed="left"),
+        Interval(RealNotInt, 0, 1, closed="right"),
+    ],
+    "train_features": ["boolean"],
+    "init": [StrOptions({"estimate", "random"})],
+    "learning_rate": [Interval(Real, 0, None, closed="neither")],
+    "max_epochs": [
+        Interval(Integral, 1, None, closed="left"),
+        StrOptions({"auto"}),
+    ],
+    "batch_size": [Interval(Integral, 1, None, closed="left")],
+    "weight_decay": [Interval(Real, 0, None, closed="left")],
+    "early_stopping": ["boolean", StrOptions({"auto"})],
+    "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+    "patience": [Interval(Integral, 1, None, closed="left")],
+    "warm_start": ["boolean"],
+    "checkpoint": [str, Path, None],
+    "device": [str, torch.device, None],
+}
