@@ -26,7 +26,7 @@ from rhokit import (
     QMRegressor,
     QuadratureFeatures,
 )
-from rhokit.estimators import outcomes
+from tests.estimators.support import with_sample_of
 from tests.reference import regression_oracles as oracle
 
 # Nothing is left to choose, so that models of the same rows are the same.
@@ -51,6 +51,12 @@ MAPS = [
 every_map = pytest.mark.parametrize("feature_map", MAPS, ids=str)
 METHODS = ["predict", "predict_distribution", "predict_quantiles", "predict_interval"]
 COVERAGES = [0.5, 0.8, 0.9, 0.95]
+
+
+def left_out(estimator):
+    """Probabilities and levels of sampled rows left out, for every target."""
+    model = estimator.fitted_model()
+    return model.readout.read(model, model.log_left_out(model.sample))
 
 
 def some_data(seed=0, n=60, targets=None):
@@ -221,7 +227,7 @@ class TestChoice:
 
         def loss(n_levels, beta):
             left = model_of(n_levels=n_levels, beta=beta).fit(X, y)
-            chances, levels = left._left_out_sample()[0]
+            chances, levels = left_out(left)[0]
             found = [oracle.linear_quantiles(row, levels, shares) for row in chances]
             error = left.sample_.target - np.array(found)
             return np.maximum(shares * error, (shares - 1) * error).mean()
@@ -250,7 +256,7 @@ class TestLeaveOneOut:
     @every_map
     def test_is_the_joint_state_of_all_other_rows(self, data, feature_map):
         model = model_of(feature_map=feature_map).fit(*data)
-        sample, ((chances, levels),) = model.sample_, model._left_out_sample()
+        sample, ((chances, levels),) = model.sample_, left_out(model)
         assert len(sample.rows) == 60
         assert_array_equal(levels, model.levels_)
         states = model.feature_map_.transform(sample.rows)
@@ -261,7 +267,7 @@ class TestLeaveOneOut:
     def test_is_a_model_fitted_without_the_row(self, data):
         X, y = data
         model = model_of(bounds=(-2, 2)).fit(X, y)
-        ((chances, _),) = model._left_out_sample()
+        ((chances, _),) = left_out(model)
         for row, target, found in zip(
             model.sample_.rows[:12], model.sample_.target[:12], chances, strict=False
         ):
@@ -279,7 +285,7 @@ class TestLeaveOneOut:
         copied = model.blank().partial_fit(
             np.repeat(X, counts, 0), np.repeat(y, counts)
         )
-        ((chances, _),) = copied._left_out_sample()
+        ((chances, _),) = left_out(copied)
         for row, found in list(zip(copied.sample_.rows, chances, strict=True))[:8]:
             others = (row != X).any(axis=1)
             without = model.blank().partial_fit(X, y, sample_weight=counts * others)
@@ -290,7 +296,7 @@ class TestLeaveOneOut:
     @pytest.mark.parametrize("rank", [1, 5, 16])
     def test_with_a_rank_the_subspace_stays(self, data, feature_map, rank):
         model = model_of(feature_map=feature_map, rank=rank).fit(*data)
-        ((chances, levels),) = model._left_out_sample()
+        ((chances, levels),) = left_out(model)
         states = model.feature_map_.transform(model.sample_.rows)
         shape = (*levels[[0, -1]], 6, 40.0, rank)
         target = model.sample_.target[:, 0]
@@ -300,9 +306,9 @@ class TestLeaveOneOut:
     def test_every_target(self):
         X, y = some_data(targets=2)
         model = model_of().fit(X, y)
-        for t, (chances, _) in enumerate(model._left_out_sample()):
+        for t, (chances, _) in enumerate(left_out(model)):
             alone = model_of().fit(X, y[:, t])
-            ((expected, _),) = alone._left_out_sample()
+            ((expected, _),) = left_out(alone)
             # Keys depend on all targets, so the rows come in another order.
             order, other = (np.lexsort(m.sample_.rows.T) for m in (model, alone))
             assert_allclose(chances[order], expected[other], atol=1e-10)
@@ -367,7 +373,7 @@ class TestCalibration:
     def test_offsets_are_those_of_the_rows_left_out(self, data, queries, coverage):
         model = model_of().fit(*data)
         tails = np.array([(1 - coverage) / 2, (1 + coverage) / 2])
-        ((chances, levels),) = model._left_out_sample()
+        ((chances, levels),) = left_out(model)
         left = np.array([oracle.linear_quantiles(p, levels, tails) for p in chances])
         truth = model.sample_.target[:, 0]
         missed = np.maximum(left[:, 0] - truth, truth - left[:, 1])
@@ -383,7 +389,7 @@ class TestCalibration:
 
     def test_quantiles_move_by_the_errors_of_rows_left_out(self, data, queries):
         model, shares = model_of().fit(*data), np.array([0.1, 0.5, 0.8])
-        ((chances, levels),) = model._left_out_sample()
+        ((chances, levels),) = left_out(model)
         left = np.array([oracle.linear_quantiles(p, levels, shares) for p in chances])
         errors = (model.sample_.target - left).T
         one = np.ones(60, int)
@@ -632,13 +638,11 @@ class TestLaws:
     def test_also_when_not_all_rows_are_kept(self, feature_map, seed, lengths, order):
         X, y = some_data(seed, sum(lengths) + 12)
         lengths[-1] += 12
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(outcomes, "SAMPLE_ROWS", 10)
-            empty = self.prepared(feature_map, X, y)
-            whole = empty.blank().partial_fit(X, y)
-            parts = [empty.blank().partial_fit(*p) for p in parts_of(X, y, lengths)]
-            order.shuffle(parts)
-            merged = empty.blank().merge(*parts)
+        empty = with_sample_of(10, self.prepared(feature_map, X, y))
+        whole = empty.blank().partial_fit(X, y)
+        parts = [empty.blank().partial_fit(*p) for p in parts_of(X, y, lengths)]
+        order.shuffle(parts)
+        merged = empty.blank().merge(*parts)
         assert len(whole.sample_.rows) == 10
         assert_same_sample(merged, whole)
         assert_same_answers(merged, whole, QUERIES, atol=1e-7)
@@ -777,10 +781,9 @@ class TestMergeAndUnlearn:
             model.unlearn(np.repeat(X, 2, axis=0), np.repeat(y, 2))
         assert pickle.dumps(model) == before
 
-    def test_unlearning_all_rows_of_a_sample_leaves_a_model(self, data, monkeypatch):
+    def test_unlearning_all_rows_of_a_sample_leaves_a_model(self, data):
         """Its intervals have nothing to be calibrated with, which they say."""
-        monkeypatch.setattr(outcomes, "SAMPLE_ROWS", 10)
-        model = model_of().fit(*data)
+        model = with_sample_of(10, model_of().prepare(*data)).partial_fit(*data)
         rest = some_data(7, 5)
         model.unlearn(model.sample_.rows, model.sample_.target[:, 0])
         assert np.isfinite(model.predict(QUERIES)).all()
@@ -789,10 +792,9 @@ class TestMergeAndUnlearn:
         model.partial_fit(rest[0], rest[1].clip(*model.levels_[[0, -1]]))
         assert np.isfinite(model.predict_interval(QUERIES)).all()
 
-    def test_unlearning_goes_on_after_the_sample_is_used_up(self, data, monkeypatch):
-        monkeypatch.setattr(outcomes, "SAMPLE_ROWS", 10)
+    def test_unlearning_goes_on_after_the_sample_is_used_up(self, data):
         X, y = data
-        model = model_of().fit(X, y)
+        model = with_sample_of(10, model_of().prepare(X, y)).partial_fit(X, y)
         gone = model.sample_.rows.copy(), model.sample_.target[:, 0].copy()
         left = (X[:, None] != gone[0]).any(axis=2).all(axis=1)
         model.unlearn(*gone).unlearn(X[left][:10], y[left][:10])
@@ -880,7 +882,7 @@ class TestInput:
     @pytest.mark.parametrize(
         ("rows", "message"),
         [
-            (lambda X: np.where(np.arange(2) == 1, np.nan, X), "NaN in column 1"),
+            (lambda X: np.where(np.arange(2) == 1, np.nan, X), "column 1: .*NaN"),
             (lambda X: X[:, :1], "1 features.*expecting 2 features"),
         ],
         ids=["nan", "width"],

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chisquare
 
-from rhokit.models.row_sample import RowSample
 from rhokit.features import row_keys
+from rhokit.models.row_sample import RowSample
 
 seeds = st.integers(0, 2**31)
 sizes = st.integers(1, 12)

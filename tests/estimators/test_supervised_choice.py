@@ -15,19 +15,26 @@ from rhokit import (
     QuadratureFeatures,
     SoftmaxFeatures,
 )
-from rhokit.estimators import supervised_choice
-from rhokit.plans.scaling import Scaling
-from rhokit.plans.supervised import (
+from rhokit.batch import Batch, Columns
+from rhokit.features import gamma_by_rule
+from rhokit.plans import PlanRequest, leave_one_out, supervised
+from rhokit.plans.bandwidth import climb
+from rhokit.plans.leave_one_out import (
     LeaveOneOut,
-    SupervisedChoice,
     choose_rank_by_score,
-    climb,
     kernel_overlaps,
     map_overlaps,
     squared_distances,
 )
-from rhokit.readouts.tasks import Classes, Levels, OrderedClasses, Values, shares
-from rhokit.features import gamma_by_rule
+from rhokit.plans.scaling import Scaling
+from rhokit.plans.supervised import SupervisedChoice
+from rhokit.readouts.tasks import (
+    ClassScore,
+    LevelScore,
+    OrderedScore,
+    ValueScore,
+    probabilities,
+)
 from tests.reference.outcome_oracles import left_out_posteriors, left_out_smoother
 
 
@@ -37,6 +44,12 @@ def labelled(n=40, seed=0, d=2):
     rows = rng.normal(size=(n, d))
     rows[-5:] = rows[:5]
     return rows, (rows[:, 0] + 0.5 * rng.normal(size=n) > 0).astype(int)
+
+
+def left_out(rows, weights, target, task, rng=None):
+    """Rows to be left out, as arrays."""
+    batch = Batch(rows, Columns(rows.shape[1]), None, weights)
+    return LeaveOneOut(batch, target, task, rng)
 
 
 class Recorder:
@@ -53,7 +66,7 @@ class Recorder:
 def predictions(rows, target, task, overlaps_of, weights=None):
     """What each row is told by the others: evidence, target and weight."""
     recorder = Recorder(task)
-    loo = LeaveOneOut(rows, weights, target, recorder, np.random.default_rng(0))
+    loo = left_out(rows, weights, target, recorder, np.random.default_rng(0))
     probes = loo.probes()
     loo.score(overlaps_of(loo.rows(rows), probes), probes)
     return recorder
@@ -68,13 +81,13 @@ class TestLeaveOneOut:
     @pytest.mark.parametrize("block", [3, 256])
     @pytest.mark.parametrize("weighted", [False, True])
     def test_classes_are_those_of_a_model_made_anew(self, monkeypatch, weighted, block):
-        monkeypatch.setattr(supervised_choice, "_PROBES_PER_BLOCK", block)
+        monkeypatch.setattr(leave_one_out, "_PROBES_PER_BLOCK", block)
         rows, labels = labelled()
         weights = np.random.default_rng(1).integers(1, 4, 40) if weighted else None
-        found = predictions(rows, labels, Classes(2), smoothing, weights)
+        found = predictions(rows, labels, ClassScore(2), smoothing, weights)
         kernel = np.exp(-0.7 * cdist(rows, rows, "sqeuclidean"))
         expected = left_out_smoother(kernel, rows, np.eye(2)[labels], weights)
-        assert_allclose(shares(found.gathered), expected, rtol=1e-10)
+        assert_allclose(probabilities(found.gathered), expected, rtol=1e-10)
         assert_array_equal(found.target, labels)
         assert_array_equal(found.weight, np.ones(40) if weights is None else weights)
 
@@ -84,7 +97,7 @@ class TestLeaveOneOut:
         weights = np.random.default_rng(1).integers(1, 4, 40) if weighted else None
         values = np.column_stack([rows.sum(axis=1), rows[:, 0] ** 2])
         values += np.random.default_rng(2).normal(size=values.shape)
-        task = Values(values, weights)
+        task = ValueScore(values, weights)
         found = predictions(rows, values, task, smoothing, weights)
         kernel = np.exp(-0.7 * cdist(rows, rows, "sqeuclidean"))
         expected = left_out_smoother(kernel, rows, values, weights)
@@ -114,11 +127,11 @@ class TestLeaveOneOut:
         found = predictions(
             rows,
             labels,
-            Classes(2),
+            ClassScore(2),
             lambda distinct, probes: map_overlaps(feature_map, distinct, probes),
         )
         expected = left_out_posteriors(feature_map.transform(rows), labels)
-        assert_allclose(shares(found.gathered), expected, rtol=1e-9, atol=1e-12)
+        assert_allclose(probabilities(found.gathered), expected, rtol=1e-9, atol=1e-12)
 
     @given(seed=st.integers(0, 2**31), n=st.integers(5, 25))
     def test_weights_are_copies(self, seed, n):
@@ -127,8 +140,8 @@ class TestLeaveOneOut:
         counts = rng.integers(0, 4, n)
         counts[:2] = 1
         copies = rng.permutation(np.repeat(np.arange(n), counts))
-        weighted = LeaveOneOut(rows, counts.astype(float), labels, Classes(3), rng)
-        copied = LeaveOneOut(rows[copies], None, labels[copies], Classes(3), rng)
+        weighted = left_out(rows, counts.astype(float), labels, ClassScore(3), rng)
+        copied = left_out(rows[copies], None, labels[copies], ClassScore(3), rng)
         assert weighted.n_distinct == copied.n_distinct
         distinct = weighted.rows(rows)
         assert_array_equal(distinct, copied.rows(rows[copies]))
@@ -140,18 +153,18 @@ class TestLeaveOneOut:
 
     def test_signs_of_zero_do_not_matter(self):
         rows = np.array([[0.0], [-0.0], [1.0]])
-        loo = LeaveOneOut(rows, None, np.array([0, 1, 0]), Classes(2), None)
+        loo = left_out(rows, None, np.array([0, 1, 0]), ClassScore(2), None)
         assert loo.n_distinct == 2
 
     def test_categories_are_compared_as_they_are(self):
         rows = np.array([["a", 1], ["b", 2], ["a", 1]], dtype=object)
-        loo = LeaveOneOut(rows, None, np.array([0, 1, 1]), Classes(2), None)
+        loo = left_out(rows, None, np.array([0, 1, 1]), ClassScore(2), None)
         assert loo.n_distinct == 2
 
     @pytest.mark.parametrize("share", [0.1, 0.25, 0.5, 1.0])
     def test_unprobed_rows_share_nothing_with_the_probes(self, share):
         rows, labels = labelled(60)
-        loo = LeaveOneOut(rows, None, labels, Classes(2), np.random.default_rng(0))
+        loo = left_out(rows, None, labels, ClassScore(2), np.random.default_rng(0))
         probes, unprobed = loo.probes(share), loo.unprobed(share)
         assert len(probes) == int(share * loo.n_distinct) == len(set(probes.tolist()))
         probed = {tuple(row) for row in loo.rows(rows)[probes]}
@@ -160,23 +173,23 @@ class TestLeaveOneOut:
     def test_rows_of_weight_zero_are_not_there(self):
         rows, labels = labelled(60)
         weights = np.arange(60) % 3.0
-        loo = LeaveOneOut(rows, weights, labels, Classes(2), np.random.default_rng(0))
+        loo = left_out(rows, weights, labels, ClassScore(2), np.random.default_rng(0))
         assert loo.n_distinct == len(np.unique(rows[weights > 0], axis=0))
         which, target, weight = loo.members(loo.probes())
         assert len(which) == len(target) == len(weight) == (weights > 0).sum()
         assert weight.sum() == weights.sum()
 
     def test_many_rows_are_sampled(self, monkeypatch):
-        monkeypatch.setattr(supervised_choice, "_MOST_ROWS", 30)
-        monkeypatch.setattr(supervised_choice, "_MOST_PROBES", 10)
+        monkeypatch.setattr(leave_one_out, "MOST_ROWS", 30)
+        monkeypatch.setattr(leave_one_out, "_MOST_PROBES", 10)
         rows, labels = labelled(80)
-        loo = LeaveOneOut(rows, None, labels, Classes(2), np.random.default_rng(0))
+        loo = left_out(rows, None, labels, ClassScore(2), np.random.default_rng(0))
         assert loo.n_rows == 80
         assert loo.n_distinct <= 30
         assert len(loo.probes()) == 10
 
     def test_a_lone_row_tells_nothing(self):
-        loo = LeaveOneOut(np.ones((3, 1)), None, np.array([0, 1, 1]), Classes(2), None)
+        loo = left_out(np.ones((3, 1)), None, np.array([0, 1, 1]), ClassScore(2), None)
         probes = loo.probes()
         overlaps = smoothing(loo.rows(np.ones((3, 1))), probes)
         evidence = loo.evidence(loo.task.evidence)
@@ -257,11 +270,11 @@ class TestTasks:
 
     def test_shares(self):
         evidence = np.array([[1.0, 3.0], [0.0, 0.0]])
-        assert_array_equal(shares(evidence), [[0.25, 0.75], [0.5, 0.5]])
+        assert_array_equal(probabilities(evidence), [[0.25, 0.75], [0.5, 0.5]])
 
     def test_classes_score_accuracy_first(self):
         gathered = np.array([[0.9, 0.1], [0.4, 0.6], [0.3, 0.7]])
-        score = Classes(2).score(gathered, np.array([0, 0, 1]), self.WEIGHT)
+        score = ClassScore(2).score(gathered, np.array([0, 0, 1]), self.WEIGHT)
         likelihood = np.average(np.log([0.9, 0.4, 0.7]), weights=self.WEIGHT)
         assert_allclose(score, 4 / 6 + 0.02 * likelihood)
 
@@ -269,28 +282,28 @@ class TestTasks:
         target = np.array([0, 1, 1])
         sure = np.array([[0.9, 0.1], [0.1, 0.9], [0.8, 0.2]])
         unsure = np.array([[0.6, 0.4], [0.4, 0.6], [0.8, 0.2]])
-        task = Classes(2)
+        task = ClassScore(2)
         assert task.score(sure, target, None) > task.score(unsure, target, None)
 
     def test_a_probability_of_zero_is_not_the_end(self):
         gathered = np.array([[1.0, 0.0]])
-        assert np.isfinite(Classes(2).score(gathered, np.array([1]), None))
+        assert np.isfinite(ClassScore(2).score(gathered, np.array([1]), None))
 
     def test_ordered_classes_score_cumulative_probabilities(self):
         gathered = np.array([[0.2, 0.3, 0.5], [1.0, 0.0, 0.0], [0.0, 2.0, 0.0]])
         target = np.array([2, 2, 1])
         errors = [0.2**2 + 0.5**2, 1 + 1, 0]
-        score = OrderedClasses(3).score(gathered, target, self.WEIGHT)
+        score = OrderedScore(3).score(gathered, target, self.WEIGHT)
         assert_allclose(score, -np.average(errors, weights=self.WEIGHT))
 
     def test_ordered_classes_prefer_what_is_near(self):
-        task, target = OrderedClasses(3), np.array([0])
+        task, target = OrderedScore(3), np.array([0])
         near, far = np.array([[0.0, 1.0, 0.0]]), np.array([[0.0, 0.0, 1.0]])
         assert task.score(near, target, None) > task.score(far, target, None)
 
     def test_values_are_scored_in_units_of_their_spread(self):
         target = np.array([[1.0, 7.0], [3.0, 7.0], [5.0, 7.0]])
-        task = Values(target, None)
+        task = ValueScore(target, None)
         evidence = task.evidence(target)
         spread = np.sqrt(8 / 3)
         assert_allclose(evidence[:, 0], 1)
@@ -308,7 +321,7 @@ class TestTasks:
             SoftmaxFeatures(n_components=5).fit(target[:, [column]])
             for column in range(2)
         ]
-        task = Levels(maps)
+        task = LevelScore(maps)
         evidence = task.evidence(target)
         assert evidence.shape == (3, 10)
         assert_allclose(evidence.sum(axis=1), 2)
@@ -325,11 +338,11 @@ class TestTasks:
         counts[0] = 1
         labels, values = rng.integers(0, 3, 9), rng.normal(size=(9, 1))
         for task, again, target, width in (
-            (Classes(3), Classes(3), labels, 3),
-            (OrderedClasses(3), OrderedClasses(3), labels, 3),
+            (ClassScore(3), ClassScore(3), labels, 3),
+            (OrderedScore(3), OrderedScore(3), labels, 3),
             (
-                Values(values, counts.astype(float)),
-                Values(np.repeat(values, counts, axis=0), None),
+                ValueScore(values, counts.astype(float)),
+                ValueScore(np.repeat(values, counts, axis=0), None),
                 values,
                 2,
             ),
@@ -345,47 +358,51 @@ class TestTasks:
             )
 
 
-def choice(rows, labels, weights=None, **parameters):
+def choice(rows, labels, weights=None, witnesses=None, **parameters):
     """A choice that has run, and what it found."""
     shared = {
-        "scales": ["std"],
+        "feature_map": "landmarks",
         "gamma": "loo",
-        "wanted": "landmarks",
         "n_components": 16,
-        "seed": 0,
-        "bounded": True,
-        "landmarks_by_group": True,
+        "scale": "std",
+        "takes_series": True,
     }
-    n_classes = len(np.unique(labels))
-    loo = LeaveOneOut(
-        rows, weights, labels, Classes(n_classes), np.random.default_rng(0)
+    batch = Batch(rows, Columns(rows.shape[1]), labels, weights)
+    task = ClassScore(len(np.unique(labels)))
+    made = SupervisedChoice(
+        PlanRequest(**{**shared, **parameters}),
+        batch,
+        LeaveOneOut(batch, labels, task, np.random.default_rng(0)),
+        labels,
+        landmarks_by_group=True,
+        witnesses=witnesses,
     )
-    made = SupervisedChoice(loo, rows, weights, labels, **{**shared, **parameters})
-    return made, *made.run()
+    plan = made.run()
+    return made, plan.scaling, plan.feature_map, plan.gamma
 
 
 class TestSupervisedChoice:
     def test_candidates_are_scored_as_they_say(self):
         """The exact kernel's scores, computed from distances one by one."""
         rows, labels = labelled()
-        made, *_ = choice(rows, labels, scales=["std", "common"])
+        made, *_ = choice(rows, labels, scale="auto")
         exact = [each for each in made.candidates if each.feature_map == "exact"]
-        assert len(exact) == 2 * (15 + 2)
+        assert len(exact) == 3 * (15 + 2)
         for candidate in exact:
-            scaled = Scaling.from_rows(candidate.scale, rows).apply(rows)
+            scaling = Scaling.from_rows(candidate.scale, rows, None, labels)
+            scaled = scaling.apply(rows)
             distances = cdist(scaled, scaled, "sqeuclidean")
             distances -= np.where(distances > 0, distances, np.inf).min(1)[:, None]
             kernel = np.exp(-candidate.gamma * np.maximum(distances, 0))
-            chances = left_out_smoother(kernel, rows, np.eye(2)[labels])
-            score = Classes(2).score(chances, labels, None)
+            found = left_out_smoother(kernel, rows, np.eye(2)[labels])
+            score = ClassScore(2).score(found, labels, None)
             assert_allclose(candidate.score, score, atol=1e-3)
             assert candidate.n_probes == 35
 
     def test_where_nothing_is_approximated_the_best_kernel_wins(self):
         rows, labels = labelled(d=3)
-        scales = ["std", "common", "within"]
         made, scaling, feature_map, gamma = choice(
-            rows, labels, n_components=64, scales=scales
+            rows, labels, n_components=64, scale="auto"
         )
         best = max(made.candidates, key=lambda each: each.score)
         assert {each.feature_map for each in made.candidates} == {"exact"}
@@ -408,18 +425,18 @@ class TestSupervisedChoice:
         """Rows that maps are made from: those to try, then the final one."""
         seen = []
 
-        class Spy(supervised_choice.MapChooser):
-            def __init__(self, wanted, rows, *args, **kwargs):
+        class Spy(supervised.MapChooser):
+            def __init__(self, request, rows, *args, **kwargs):
                 seen.append(rows)
-                super().__init__(wanted, rows, *args, **kwargs)
+                super().__init__(request, rows, *args, **kwargs)
 
-        monkeypatch.setattr(supervised_choice, "MapChooser", Spy)
+        monkeypatch.setattr(supervised, "MapChooser", Spy)
         return seen
 
     def test_landmarks_are_not_tried_on_the_rows_they_are_chosen_from(self, pools):
         rows, labels = labelled(120)
-        made, *_ = choice(rows, labels, scales=[None])
-        trial, final = pools
+        made, *_ = choice(rows, labels, scale=None)
+        _, trial, final = pools
         assert_array_equal(trial, rows[made.loo.unprobed(0.25)])
         assert_array_equal(final, rows)
 
@@ -434,7 +451,7 @@ class TestSupervisedChoice:
 
     def test_two_maps_are_compared_where_neither_is_exact(self):
         rows, labels = labelled(120, d=3)
-        made, _, feature_map, gamma = choice(rows, labels, wanted="auto")
+        made, _, feature_map, gamma = choice(rows, labels, feature_map="auto")
         tried = {each.feature_map for each in made.candidates}
         assert tried == {"exact", "LandmarkFeatures", "FourierFeatures"}
         chosen = type(feature_map).__name__
@@ -444,9 +461,7 @@ class TestSupervisedChoice:
 
     def test_a_number_is_taken_as_it_is(self):
         rows, labels = labelled()
-        made, scaling, feature_map, gamma = choice(
-            rows, labels, gamma=0.3, scales=[None]
-        )
+        made, scaling, feature_map, gamma = choice(rows, labels, gamma=0.3, scale=None)
         assert gamma == feature_map.gamma == 0.3
         assert scaling.is_identity
         assert made.candidates == []
@@ -483,7 +498,7 @@ class TestSupervisedChoice:
         rows, labels = np.ones((6, 2)), np.arange(6) % 2
         with pytest.raises(ValueError, match="give gamma as a number"):
             choice(rows, labels)
-        assert choice(rows, labels, gamma=2.0, scales=[None])[3] == 2.0
+        assert choice(rows, labels, gamma=2.0, scale=None)[3] == 2.0
 
 
 class TestInModels:
@@ -591,7 +606,7 @@ class TestRankByScore:
     @pytest.mark.parametrize("seed", range(4))
     def test_is_the_best_of_all_halvings(self, seed, form):
         rows, labels = labelled(60, seed)
-        loo = LeaveOneOut(rows, None, labels, Classes(2), np.random.default_rng(0))
+        loo = left_out(rows, None, labels, ClassScore(2), np.random.default_rng(0))
         feature_map = FourierFeatures(n_components=16, form=form, random_state=0)
         states = feature_map.fit(rows).transform(loo.rows(rows))
         scores = {
