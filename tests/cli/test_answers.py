@@ -13,7 +13,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import rhokit
-from rhokit.cli import table_files
+from rhokit.streams import pieces
 from tests.cli.support import ROLES, SMALL, refused, rows_table, run, write_csv
 
 TARGETS = {"classes": "side", "values": "price", "ordinal": "grade"}
@@ -222,7 +222,7 @@ def test_a_kept_column_must_not_hide_an_answer(models, tmp_path):
 
 @pytest.mark.parametrize("format", ["csv", "parquet"])
 def test_rows_keep_their_order_batch_by_batch(format, models, tmp_path, monkeypatch):
-    monkeypatch.setattr(table_files, "_BATCH_ROWS", 17)
+    monkeypatch.setattr(pieces, "_RECORD_ROWS", 17)
     paths = [tmp_path / f"{name}.{format}" for name in ("1", "2")]
     for seed, path in enumerate(paths, start=1):
         table = rows_table(60, seed)
@@ -234,7 +234,7 @@ def test_rows_keep_their_order_batch_by_batch(format, models, tmp_path, monkeypa
 
 
 def test_a_batch_without_whole_rows_is_left_unanswered(models, tmp_path, monkeypatch):
-    monkeypatch.setattr(table_files, "_BATCH_ROWS", 10)
+    monkeypatch.setattr(pieces, "_RECORD_ROWS", 10)
     table = rows_table(30)
     gone = [None] * 10 + table.column("a").to_pylist()[10:]
     path, output = tmp_path / "new.parquet", tmp_path / "out.parquet"
@@ -281,7 +281,7 @@ def test_a_terminal_shows_a_few_rows_and_a_summary(data, models):
 
 @pytest.mark.parametrize("kind", ROLES)
 def test_the_least_likely_rows_come_first(kind, data, models, monkeypatch):
-    monkeypatch.setattr(table_files, "_BATCH_ROWS", 13)
+    monkeypatch.setattr(pieces, "_RECORD_ROWS", 13)
     call = ("anomalies", models[kind], data / "new.csv", "-k", 4, "--json")
     told = run(*call).fine().json
     expected = rhokit.load(models[kind]).score_samples(frame())

@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import rhokit
-from rhokit.cli import table_files, table_sample
+from rhokit.cli import table_sample
 from rhokit.cli.commands.compare import verdict
 from rhokit.cli.responses import Question
 from rhokit.cli.sources import Source
@@ -18,6 +18,7 @@ from rhokit.cli.stored_models import Note, load_model
 from rhokit.cli.table_sample import sampled
 from rhokit.io.model_files import pack_model
 from rhokit.metrics import class_discrepancies, maximum_mean_discrepancy
+from rhokit.streams import pieces
 from tests.cli.support import ROLES, refused, rows_table, run, write_csv
 
 
@@ -225,7 +226,7 @@ def test_a_report_is_a_page(kind, data, models, tmp_path):
 
 
 def test_a_page_about_many_rows_is_about_a_sample(data, models, tmp_path, monkeypatch):
-    monkeypatch.setattr(table_files, "_BATCH_ROWS", 30)
+    monkeypatch.setattr(pieces, "_RECORD_ROWS", 30)
     path = tmp_path / "rows.parquet"
     pq.write_table(rows_table(500), path)
     source, loaded = Source((path,), (path,)), load_model(models["classes"])
@@ -254,7 +255,12 @@ def test_trained_models_are_asked_but_do_not_add_up(data, tmp_path):
     assert run("info", path, "--json").fine().json["rows"] is None
     call = ("predict", path, data / "new.csv", "--target", "side", "--json")
     assert run(*call).fine().json["rows"] == 60
-    refused(run("score", path, data / "new.csv"), 1, "knows no density of rows")
+    told = run("score", path, data / "new.csv", "--json").fine().json
+    rows = rows_table(60, 1).to_pandas()[["a", "b", "c"]]
+    found = [each["log_density"] for each in told["records"]]
+    assert_allclose(found, rhokit.load(path).score_samples(rows), rtol=1e-9)
+    call = ("score", path, data / "new.csv", "--target", "side", "--leave-one-out")
+    refused(run(*call), 1, "exact sums")
     refused(run("compare", path, path), 1, "is trained, and does not add up")
     call = ("fit", data / "new.csv", "--like", path, "-o", tmp_path / "o.rho")
     refused(run(*call), 1, "is trained")

@@ -17,12 +17,13 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import load_breast_cancer
 
 import rhokit
+from rhokit.cli import commands as command_files
 from rhokit.cli import failures, fitting, main
 from rhokit.cli.app import app
 from rhokit.cli.console import byte_size, number, plain, short_list
 from rhokit.cli.sources import digest, ending_of
+from rhokit.errors import DataError
 from tests.cli.support import ROWS, SMALL, refused, rows_table, run
-from tests.support import without
 
 COMMANDS = [
     *("fit", "score", "predict", "anomalies", "merge"),
@@ -55,6 +56,16 @@ def test_help_lists_every_command():
     assert "Exit codes: 0 fine" in told.out
 
 
+def test_a_command_is_one_file_and_its_registration():
+    registered = [each for panel in command_files.PANELS.values() for each in panel]
+    files = [
+        path.stem for path in Path(command_files.__file__).parent.glob("[a-z]*.py")
+    ]
+    assert sorted(each.__name__ for each in registered) == sorted(files)
+    for each in registered:
+        assert each.__module__ == f"{command_files.__name__}.{each.__name__}"
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_the_shared_options(command):
     told = run(command, "--help").fine().out
@@ -69,12 +80,12 @@ def test_the_version_is_the_packages():
 LATE = ["torch", "sklearn", "pandas", "pyarrow", "numpy", "rhokit.estimators", "scipy"]
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["fit", "--help"], ["--version"]])
-def test_help_imports_nothing_large(arguments):
+def test_help_imports_nothing_large():
     code = f"""
 import sys
 from rhokit.cli import main
-main({arguments!r})
+for arguments in (["--help"], ["fit", "--help"], ["--version"]):
+    assert main(arguments) == 0
 print([name for name in {LATE!r} if name in sys.modules], file=sys.stderr)
 """
     call = [sys.executable, "-c", code]
@@ -84,11 +95,12 @@ print([name for name in {LATE!r} if name in sys.modules], file=sys.stderr)
 
 
 @pytest.mark.parametrize("package", ["typer", "rich"])
-def test_without_its_packages_the_program_says_what_to_install(package):
-    code = without(package) + "from rhokit.cli import main; sys.exit(main(['--help']))"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (told.returncode, told.stdout) == (1, "")
-    assert told.stderr == (
+def test_without_its_packages_the_program_says_what_to_install(package, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)  # as if it were not installed
+    monkeypatch.delitem(sys.modules, "rhokit.cli.app")
+    told = run("--help")
+    assert (told.code, told.out) == (1, "")
+    assert told.err == (
         f"rhokit: the command line needs {package}: pip install 'rhokit[cli]'\n"
     )
 
@@ -145,6 +157,28 @@ def test_whatever_happens_is_one_line(error, code, words, data, tmp_path, monkey
     call = ("fit", data / "rows.csv", *ROWS, "-o", tmp_path / "m.rho")
     refused(run(*call), code, words)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("set dtype='float32'", "set --dtype float32"),
+        ("memory_limit='1 MB' is little", "--memory-limit '1 MB' is little"),
+        ("give bounds=(low, high) that", "give --bounds low,high that"),
+        ("say so (categories=['x', 'y'])", "say so (--categories x,y)"),
+        ("checkpoint='a.rho': old", "--checkpoint a.rho: old"),
+        ("lower n_components (now 9)", "lower --components (now 9)"),
+        ('take feature_map="grid"', "take --map grid"),
+        ("of gamma=3", "of gamma=3"),
+    ],
+)
+def test_parameters_of_the_library_are_options_here(said, shown):
+    assert failures.one_line(ValueError(said)) == shown
+
+
+def test_people_count_rows_from_one():
+    error = DataError("is odd", file="x.csv", row=1233, column="a", value=3)
+    assert failures.one_line(error) == "x.csv: row 1,234: column 'a': is odd"
 
 
 def test_warnings_are_lines_and_said_once(capsys):
