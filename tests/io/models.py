@@ -12,21 +12,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+import rhokit
 from rhokit import (
     DMKDE,
-    DMKDESGD,
     DMKDClassifier,
-    DMKDClassifierSGD,
     FourierFeatures,
     GridFeatures,
     LandmarkFeatures,
     MeanEmbeddingKDE,
     OneHotFeatures,
     QMClassifier,
-    QMClassifierSGD,
     QMOrdinalClassifier,
     QMRegressor,
-    QMRegressorSGD,
     QuadratureFeatures,
     SoftmaxFeatures,
 )
@@ -71,7 +68,7 @@ class Case:
     def queries(self) -> Any:
         """Rows to predict: among the data and between them."""
         rows = self.data.half(1)[0]
-        return rows[:12]
+        return rows[:8]
 
     def fresh(self) -> Any:
         """The model, made anew."""
@@ -213,7 +210,8 @@ def estimator(kind, **parameters):
 
 
 def trained(kind, **parameters):
-    return lambda: kind(**(TRAINED | parameters))
+    """A model of rhokit.nn, which is not imported before it is asked for."""
+    return lambda: getattr(rhokit, kind)(**(TRAINED | parameters))
 
 
 def fourier(**parameters):
@@ -232,84 +230,117 @@ def series(**parameters):
     return GridFeatures(**({"tol": 1e-2} | parameters))
 
 
-def _density_cases(kind, prefix):
+def _density_cases():
     maps = {
-        "phase": fourier(),
-        "unnormalized": fourier(normalize=False),
-        "pair": fourier(form="pair", sampling="orthogonal"),
-        "complex": fourier(form="complex", sampling="sobol"),
-        "structured": fourier(sampling="structured"),
-        "landmarks": landmarks(),
-        "normalized": landmarks(normalize=True, selection="uniform"),
-        "given": landmarks(landmarks=plane()[:6]),
+        "phase-double": (fourier(), PLANE),
+        "unnormalized-single": (fourier(normalize=False), SINGLE),
+        "pair-single": (fourier(form="pair", sampling="orthogonal"), SINGLE),
+        "complex-double": (fourier(form="complex", sampling="sobol"), PLANE),
+        "complex-single": (fourier(form="complex"), SINGLE),
+        "structured-double": (fourier(sampling="structured"), PLANE),
+        "landmarks-double": (landmarks(), PLANE),
+        "normalized-single": (
+            landmarks(normalize=True, selection="uniform"),
+            SINGLE,
+        ),
+        "given": (landmarks(landmarks=plane()[:6]), PLANE),
+        "grid": (grid(), LINE),
+        "words": (OneHotFeatures(), WORDS),
     }
-    for name, feature_map in maps.items():
-        for precision, data in (("double", PLANE), ("single", SINGLE)):
-            model = estimator(kind, feature_map=feature_map)
-            yield f"{prefix}-{name}-{precision}", fitted(model), data
-    yield f"{prefix}-grid", fitted(estimator(kind, feature_map=grid())), LINE
-    yield (
-        f"{prefix}-words",
-        fitted(estimator(kind, feature_map=OneHotFeatures())),
-        WORDS,
-    )
-    yield f"{prefix}-wide", fitted(estimator(kind, scale="whiten", gamma=0.3)), WIDE
-    yield f"{prefix}-robust", fitted(estimator(kind, scale="robust")), PLANE
-    yield f"{prefix}-widths", fitted(estimator(kind, scale=[0.5, 2])), PLANE
-    yield f"{prefix}-dtype", fitted(estimator(kind, dtype=np.float32)), PLANE
-    yield f"{prefix}-frame", fitted(estimator(kind)), Data(frame())
-    yield f"{prefix}-prepared", prepared(estimator(kind)), PLANE
-    yield (
-        f"{prefix}-unfitted",
-        unfitted(estimator(kind, feature_map=landmarks())),
-        PLANE,
-    )
+    for name, (feature_map, data) in maps.items():
+        yield f"density-{name}", fitted(estimator(DMKDE, feature_map=feature_map)), data
+    settings = {
+        "wide": ({"scale": "whiten", "gamma": 0.3}, WIDE),
+        "robust": ({"scale": "robust"}, PLANE),
+        "widths": ({"scale": [0.5, 2], "dtype": np.float32}, PLANE),
+        "frame": ({}, Data(frame())),
+        "rank": ({"rank": 4}, PLANE),
+        "share": ({"rank": 0.5}, SINGLE),
+        "loo": ({"gamma": "loo"}, PLANE),
+    }
+    for name, (parameters, data) in settings.items():
+        yield f"density-{name}", fitted(estimator(DMKDE, **parameters)), data
+    yield "density-prepared", prepared(estimator(DMKDE)), PLANE
+    unfit = estimator(DMKDE, feature_map=landmarks())
+    yield "density-unfitted", unfitted(unfit), PLANE
 
 
-def _class_cases(kind, prefix, **parameters):
-    def model(**more):
-        return estimator(kind, **(parameters | more))
+def _mean_cases():
+    def mean(**parameters):
+        return fitted(estimator(MeanEmbeddingKDE, **parameters))
 
-    yield f"{prefix}-text", fitted(model()), CLASSES
-    yield f"{prefix}-single", fitted(model(feature_map="fourier")), SINGLE_CLASSES
-    yield f"{prefix}-ints", fitted(model(feature_map="landmarks")), INTS
-    yield f"{prefix}-bools", fitted(model(feature_map=fourier())), BOOLS
-    yield f"{prefix}-objects", fitted(model()), OBJECTS
-    yield f"{prefix}-complex", fitted(model(feature_map=fourier(form="complex"))), INTS
-    yield f"{prefix}-within", fitted(model(scale="within", rank=5)), CLASSES
-    yield f"{prefix}-words", fitted(model(feature_map=OneHotFeatures())), WORD_CLASSES
-    yield f"{prefix}-loo-rank", fitted(model(rank="loo")), GRADES
-    yield f"{prefix}-frame", fitted(model()), FRAME
-    yield f"{prefix}-prepared", prepared(model()), CLASSES
-    yield f"{prefix}-unfitted", unfitted(model()), CLASSES
+    yield "mean-phase-double", mean(feature_map=fourier()), PLANE
+    yield "mean-complex-single", mean(feature_map=fourier(form="complex")), SINGLE
+    yield "mean-landmarks-double", mean(feature_map=landmarks()), PLANE
+    yield "mean-words", mean(feature_map=OneHotFeatures()), WORDS
+    yield "mean-frame", mean(scale="whiten"), Data(frame())
+    yield "mean-prepared", prepared(estimator(MeanEmbeddingKDE)), PLANE
 
 
-def _value_cases(kind, prefix):
+def _class_cases():
+    def model(**parameters):
+        return fitted(estimator(DMKDClassifier, **parameters))
+
+    words = OneHotFeatures()
+    yield "classes-text", model(), CLASSES
+    yield "classes-single", model(feature_map="fourier"), SINGLE_CLASSES
+    yield "classes-ints", model(feature_map=fourier(form="complex")), INTS
+    yield "classes-bools", model(feature_map=fourier()), BOOLS
+    yield "classes-objects", model(), OBJECTS
+    yield "classes-within", model(scale="within", rank=5), CLASSES
+    yield "classes-words", model(feature_map=words), WORD_CLASSES
+    yield "classes-loo-rank", model(rank="loo"), GRADES
+    yield "classes-frame", model(), FRAME
+    yield "classes-reject", model(reject=0.1), CLASSES
+    yield "classes-reject-single", model(reject=0.1, rank=6), SINGLE_CLASSES
+    yield "classes-reject-words", model(reject=0.1, feature_map=words), WORD_CLASSES
+    yield "classes-priors", model(priors=[0.2, 0.3, 0.5], reject_label=-1), INTS
+    threshold = {"min_log_density": -3.0, "priors": "uniform"}
+    yield "classes-threshold", model(**threshold), CLASSES
+    yield "classes-prepared", prepared(estimator(DMKDClassifier)), CLASSES
+    yield "classes-unfitted", unfitted(estimator(DMKDClassifier)), CLASSES
+
+
+def _joint_cases():
+    def joint(**parameters):
+        return fitted(estimator(QMClassifier, **parameters))
+
+    def ordinal(**parameters):
+        return fitted(estimator(QMOrdinalClassifier, **parameters))
+
+    yield "joint-text", joint(), CLASSES
+    yield "joint-ints", joint(feature_map=fourier(form="complex")), INTS
+    yield "joint-rank", joint(joint_rank=5), CLASSES
+    yield "joint-softmax", joint(output_map="softmax"), INTS
+    yield "joint-map", joint(output_map=SoftmaxFeatures(n_components=5)), INTS
+    random_map = FourierFeatures(n_components=4)
+    yield "joint-random-map", joint(output_map=random_map), INTS
+    yield "joint-prepared", prepared(estimator(QMClassifier)), CLASSES
+    yield "ordinal-text", ordinal(), CLASSES
+    yield "ordinal-single", ordinal(feature_map="fourier"), SINGLE_CLASSES
+    yield "ordinal-chosen", ordinal(beta=9.0, decision="median"), GRADES
+    yield "ordinal-rank", ordinal(joint_rank=6), GRADES
+
+
+def _value_cases():
     few = {"n_levels": 6, "beta": 30.0}
 
-    def model(**more):
-        return estimator(kind, **(few | more))
+    def model(**parameters):
+        return fitted(estimator(QMRegressor, **(few | parameters)))
 
-    yield f"{prefix}-one", fitted(model()), VALUES
-    yield f"{prefix}-single", fitted(model(feature_map="fourier")), SINGLE_VALUES
-    yield f"{prefix}-two", fitted(model()), PAIRS
-    yield f"{prefix}-raw", fitted(model(calibration=None)), VALUES
-    yield (
-        f"{prefix}-complex",
-        fitted(model(feature_map=fourier(form="complex"))),
-        VALUES,
-    )
-    yield f"{prefix}-within", fitted(model(scale="within", rank=4)), VALUES
-    yield f"{prefix}-elbow", fitted(model(rank="elbow")), VALUES
-    yield f"{prefix}-loo", fitted(model(beta="loo", rank="loo")), PAIRS
-    yield f"{prefix}-bounds", fitted(model(bounds=(-9, 9))), VALUES
-    yield (
-        f"{prefix}-words",
-        fitted(model(feature_map=OneHotFeatures())),
-        Data(words(), values(plane())),
-    )
-    yield f"{prefix}-prepared", prepared(model()), VALUES
-    yield f"{prefix}-unfitted", unfitted(model()), VALUES
+    words_and_values = Data(words(), values(plane()))
+    yield "values-one", model(), VALUES
+    yield "values-single", model(feature_map="fourier"), SINGLE_VALUES
+    yield "values-two", model(), PAIRS
+    yield "values-raw", model(calibration=None), VALUES
+    yield "values-complex", model(feature_map=fourier(form="complex")), VALUES
+    yield "values-within", model(scale="within", rank=4), VALUES
+    yield "values-elbow", model(rank="elbow"), VALUES
+    yield "values-loo", model(beta="loo", rank="loo"), PAIRS
+    yield "values-bounds", model(bounds=(-9, 9)), VALUES
+    yield "values-words", model(feature_map=OneHotFeatures()), words_and_values
+    yield "values-prepared", prepared(estimator(QMRegressor, **few)), VALUES
+    yield "values-unfitted", unfitted(estimator(QMRegressor, **few)), VALUES
 
 
 def _series_cases():
@@ -318,20 +349,16 @@ def _series_cases():
     def density(feature_map, **parameters):
         return estimator(DMKDE, feature_map=feature_map, **parameters)
 
-    yield "density-series-auto", fitted(density("auto", gamma=0.2)), SPAN_PLANE
-    yield "density-series-loo", fitted(density("auto", gamma="loo")), SPAN_LINE
+    yield "density-series-auto", fitted(density("auto", gamma="loo")), SPAN_LINE
     yield "density-series-line", fitted(density("grid")), SPAN_LINE
     yield "density-series-plane", fitted(density(series())), SPAN_PLANE
     yield "density-series-space", fitted(density(series(tol=0.3), gamma=0.03)), SPACE
     yield "density-series-single", fitted(density(series())), SPAN_SINGLE
     whitened = density(series(margin=0.5), gamma=0.5, scale="whiten")
-    yield "density-series-whitened", fitted(whitened), SPAN_PLANE
-    yield "density-series-frame", fitted(density(series())), SPAN_FRAME
+    yield "density-series-whitened", fitted(whitened), SPAN_FRAME
     fixed = series(outside="refuse", bounds=[[-5, -4], [6, 4]], max_modes=2**12)
     yield "density-series-bounds", fitted(density(fixed)), PLANE
-    roomy = density(series(margin=0.75))
-    yield "density-series-margin", fitted(roomy), PLANE
-    yield "density-series-prepared", prepared(roomy), PLANE
+    yield "density-series-prepared", prepared(density(series(margin=0.75))), PLANE
     yield "density-series-unfitted", unfitted(density(fixed)), PLANE
 
     def classes(**parameters):
@@ -341,7 +368,6 @@ def _series_cases():
     yield "classes-series", fitted(classes()), SPAN_CLASSES
     yield "classes-series-reject", fitted(classes(reject=0.1)), SPAN_CLASSES
     yield "classes-series-line", fitted(classes(feature_map="grid")), SPAN_LINE_CLASSES
-    yield "classes-series-prepared", prepared(classes()), SPAN_CLASSES
 
     def numbers(**parameters):
         few = {"feature_map": series(), "gamma": 0.3, "n_levels": 6, "beta": 30.0}
@@ -349,13 +375,11 @@ def _series_cases():
 
     yield "values-series", fitted(numbers()), SPAN_VALUES
     yield "values-series-line", fitted(numbers(feature_map="grid")), SPAN_LINE_VALUES
-    yield "values-series-raw", fitted(numbers(calibration=None)), SPAN_LINE_VALUES
 
 
 def _mixed_cases():
     """Models of frames with categories."""
-    yield "density-mixed", fitted(estimator(DMKDE)), MIXED
-    yield "density-mixed-gaps", fitted(estimator(DMKDE, missing="integrate")), MIXED
+    yield "density-mixed", fitted(estimator(DMKDE, missing="integrate")), MIXED
     waves = estimator(DMKDE, feature_map="fourier", dtype="float32")
     yield "density-mixed-fourier", fitted(waves), MIXED
     yield "density-mixed-whitened", fitted(estimator(DMKDE, scale="whiten")), MIXED
@@ -364,112 +388,64 @@ def _mixed_cases():
     yield "classes-mixed", fitted(estimator(DMKDClassifier, rank=5)), MIXED_CLASSES
     rejects = estimator(DMKDClassifier, reject=0.1)
     yield "classes-mixed-reject", fitted(rejects), MIXED_CLASSES
-    yield "joint-mixed", fitted(estimator(QMClassifier)), MIXED_CLASSES
     few = {"n_levels": 6, "beta": 30.0}
     yield "values-mixed", fitted(estimator(QMRegressor, **few)), MIXED_VALUES
-    yield "trained-mixed", fitted(trained(DMKDClassifierSGD)), MIXED_CLASSES
+
+
+def _trained_cases():
+    yield "trained-density", fitted(trained("DMKDESGD")), Data(frame())
+    moved = {"train_features": True, "feature_map": "landmarks"}
+    yield "trained-density-moved", fitted(trained("DMKDESGD", **moved)), SINGLE
+    yield "trained-density-start", _started, PLANE
+    yield "trained-classes", fitted(trained("DMKDClassifierSGD")), MIXED_CLASSES
+    waves = {"train_features": True, "feature_map": "fourier"}
+    yield "trained-classes-moved", fitted(trained("DMKDClassifierSGD", **waves)), INTS
+    yield "trained-joint", fitted(trained("QMClassifierSGD")), CLASSES
+    judged = {"n_levels": 6, "early_stopping": True, "validation_fraction": 0.3}
+    yield "trained-values", fitted(trained("QMRegressorSGD", **judged)), VALUES
+    yield "trained-unfitted", unfitted(trained("QMRegressorSGD")), VALUES
 
 
 def _all_cases():
-    yield from _density_cases(DMKDE, "density")
+    yield from _density_cases()
     yield from _series_cases()
     yield from _mixed_cases()
-    yield "density-rank", fitted(estimator(DMKDE, rank=4)), PLANE
-    yield "density-share", fitted(estimator(DMKDE, rank=0.5)), SINGLE
-    yield "density-loo", fitted(estimator(DMKDE, gamma="loo")), PLANE
-    yield from _density_cases(MeanEmbeddingKDE, "mean")
-    yield from _class_cases(DMKDClassifier, "classes")
-    rejects = {"reject": 0.1, "feature_map": "landmarks"}
-    yield "classes-reject", fitted(estimator(DMKDClassifier, **rejects)), CLASSES
-    yield (
-        "classes-reject-single",
-        fitted(estimator(DMKDClassifier, **rejects, rank=6)),
-        SINGLE_CLASSES,
-    )
-    yield (
-        "classes-reject-words",
-        fitted(estimator(DMKDClassifier, reject=0.1, feature_map=OneHotFeatures())),
-        WORD_CLASSES,
-    )
-    yield (
-        "classes-priors",
-        fitted(estimator(DMKDClassifier, priors=[0.2, 0.3, 0.5], reject_label=-1)),
-        INTS,
-    )
-    yield (
-        "classes-threshold",
-        fitted(estimator(DMKDClassifier, min_log_density=-3.0, priors="uniform")),
-        CLASSES,
-    )
-    yield from _class_cases(QMClassifier, "joint")
-    yield "joint-rank", fitted(estimator(QMClassifier, joint_rank=5)), CLASSES
-    yield "joint-softmax", fitted(estimator(QMClassifier, output_map="softmax")), INTS
-    yield (
-        "joint-map",
-        fitted(estimator(QMClassifier, output_map=SoftmaxFeatures(n_components=5))),
-        INTS,
-    )
-    yield (
-        "joint-random-map",
-        fitted(estimator(QMClassifier, output_map=FourierFeatures(n_components=4))),
-        INTS,
-    )
-    yield from _class_cases(QMOrdinalClassifier, "ordinal")
-    yield (
-        "ordinal-chosen",
-        fitted(estimator(QMOrdinalClassifier, beta=9.0, decision="median")),
-        GRADES,
-    )
-    yield "ordinal-rank", fitted(estimator(QMOrdinalClassifier, joint_rank=6)), GRADES
-    yield from _value_cases(QMRegressor, "values")
-    yield "trained-density", fitted(trained(DMKDESGD)), PLANE
-    yield "trained-density-single", fitted(trained(DMKDESGD)), SINGLE
-    moved = {"train_features": True, "feature_map": "landmarks"}
-    yield "trained-density-moved", fitted(trained(DMKDESGD, **moved)), PLANE
-    yield "trained-density-start", _started, PLANE
-    yield "trained-density-frame", fitted(trained(DMKDESGD)), Data(frame())
-    yield "trained-classes", fitted(trained(DMKDClassifierSGD)), CLASSES
-    waves = {"train_features": True, "feature_map": "fourier"}
-    yield "trained-classes-moved", fitted(trained(DMKDClassifierSGD, **waves)), INTS
-    yield "trained-joint", fitted(trained(QMClassifierSGD)), CLASSES
-    yield "trained-values", fitted(trained(QMRegressorSGD, n_levels=6)), VALUES
-    judged = {"n_levels": 6, "early_stopping": True, "validation_fraction": 0.3}
-    yield "trained-values-judged", fitted(trained(QMRegressorSGD, **judged)), VALUES
-    yield "trained-unfitted", unfitted(trained(QMRegressorSGD)), VALUES
+    yield from _mean_cases()
+    yield from _class_cases()
+    yield from _joint_cases()
+    yield from _value_cases()
+    yield from _trained_cases()
 
 
 def _started(data):
-    return DMKDESGD.from_estimator(DMKDE(**SMALL).fit(*data.half(0)), rank=4)
+    return rhokit.DMKDESGD.from_estimator(DMKDE(**SMALL).fit(*data.half(0)), rank=4)
 
 
 CASES = {name: Case(name, make, data) for name, make, data in _all_cases()}
 
+_MAPS = {
+    "phase-double": (fourier, PLANE),
+    "pair-single": (lambda: fourier(form="pair", sampling="halton"), SINGLE),
+    "complex-single": (lambda: fourier(form="complex"), SINGLE),
+    "structured-single": (
+        lambda: fourier(sampling="structured", form="pair"),
+        SINGLE,
+    ),
+    "landmarks-single": (landmarks, SINGLE),
+    "normalized-double": (lambda: landmarks(normalize=True), PLANE),
+    "softmax-double": (lambda: SoftmaxFeatures(n_components=4), PLANE),
+    "grid-double": (lambda: QuadratureFeatures(tol=1e-2, gamma=0.1), PLANE),
+    "series-single": (lambda: series(gamma=0.1, margin=0.25), SINGLE),
+    "series-line": (GridFeatures, SPAN_LINE),
+    "series-space": (lambda: series(tol=0.3, gamma=0.03), SPACE),
+    "words": (OneHotFeatures, WORDS),
+    "numbers": (OneHotFeatures, Data(np.array([[1, 2], [3, 4]] * 30))),
+    "map-of-a-frame": (landmarks, Data(frame())),
+    "map-of-mixed": (landmarks, MIXED),
+    "waves-of-mixed": (fourier, MIXED),
+}
 MAPS = {
-    f"{name}-{precision}": Case(f"{name}-{precision}", fitted_map(make), data)
-    for precision, data in (("double", PLANE), ("single", SINGLE))
-    for name, make in {
-        "phase": fourier,
-        "pair": lambda: fourier(form="pair", sampling="halton"),
-        "complex": lambda: fourier(form="complex"),
-        "structured": lambda: fourier(sampling="structured", form="pair"),
-        "landmarks": landmarks,
-        "normalized": lambda: landmarks(normalize=True),
-        "softmax": lambda: SoftmaxFeatures(n_components=4),
-        "grid": lambda: QuadratureFeatures(tol=1e-2, gamma=0.1),
-        "series": lambda: series(gamma=0.1, margin=0.25),
-    }.items()
-} | {
-    "words": Case("words", fitted_map(OneHotFeatures), WORDS),
-    "numbers": Case(
-        "numbers", fitted_map(OneHotFeatures), Data(np.array([[1, 2], [3, 4]] * 30))
-    ),
-    "series-line": Case("series-line", fitted_map(GridFeatures), SPAN_LINE),
-    "series-space": Case(
-        "series-space", fitted_map(lambda: series(tol=0.3, gamma=0.03)), SPACE
-    ),
-    "map-of-a-frame": Case("map-of-a-frame", fitted_map(landmarks), Data(frame())),
-    "map-of-mixed": Case("map-of-mixed", fitted_map(landmarks), MIXED),
-    "waves-of-mixed": Case("waves-of-mixed", fitted_map(fourier), MIXED),
+    name: Case(name, fitted_map(make), data) for name, (make, data) in _MAPS.items()
 }
 
 
