@@ -41,6 +41,22 @@ def filled(values: Any, value: Any, name: str) -> Any:
         ) from error
 
 
+def whole_rows(record: pa.RecordBatch, names: list[str]) -> NDArray[np.bool_]:
+    """Which rows of a record lack none of these columns, shape (n,)."""
+    whole = np.ones(record.num_rows, bool)
+    for name in names:
+        gaps = pc.is_null(record.column(name), nan_is_null=True)
+        whole &= ~gaps.to_numpy(zero_copy_only=False)
+    return whole
+
+
+def first_gap(values: Any) -> int | None:
+    """Place of the first missing value of a column; None where there is none."""
+    if not values.null_count:
+        return None
+    return int(pc.index(pc.is_null(values), True).as_py())
+
+
 def skip_rows(
     records: Iterable[pa.RecordBatch], n_rows: int
 ) -> Iterator[pa.RecordBatch]:
@@ -52,11 +68,22 @@ def skip_rows(
             yield record.slice(passed)
 
 
+def plain_values(values: Any) -> NDArray[Any]:
+    """A column as an array, without dictionaries and decimals."""
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if pa.types.is_decimal(values.type):
+        values = pc.cast(values, pa.float64())
+    return np.asarray(values.to_numpy(zero_copy_only=False))
+
+
 def value_type(kind: pa.DataType) -> pa.DataType:
+    """The type of the values, also of a dictionary."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def is_number(kind: pa.DataType) -> bool:
+    """Whether values of a type can be read as numbers."""
     tests = (
         pa.types.is_integer,
         pa.types.is_floating,
@@ -68,6 +95,7 @@ def is_number(kind: pa.DataType) -> bool:
 
 
 def is_category(kind: pa.DataType) -> bool:
+    """Whether values of a type are categories unless somebody says otherwise."""
     tests = (
         pa.types.is_dictionary,
         pa.types.is_boolean,

@@ -1,14 +1,19 @@
 """What a fit over files has learned so far, in a file of its own."""
 
 import hashlib
+import os
 import time
 from numbers import Real
 from pathlib import Path
+from typing import Any
 
+from rhokit.errors import ModelFileError
+from rhokit.estimators.base import OnePassEstimator
 from rhokit.io.atomic import write_atomically
-from rhokit.io.errors import ModelFileError
 from rhokit.io.model_files import pack_model, unpack_model
-from rhokit.streams.columns import fresh
+from rhokit.streams.learning import fresh
+
+Note = dict[str, Any]
 
 
 class Checkpoint:
@@ -21,12 +26,19 @@ class Checkpoint:
     every : float
         Seconds between two writes.
     estimator : one-pass model
-    table : Table
+    reader : TableReader
     options : str
         What else the caller wished for that the result depends on.
     """
 
-    def __init__(self, path, every, estimator, table, options):
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None,
+        every: float,
+        estimator: OnePassEstimator,
+        reader: Any,
+        options: str,
+    ) -> None:
         self._path = None if path is None else Path(path)
         self._every = every
         self._last = time.monotonic()
@@ -34,15 +46,11 @@ class Checkpoint:
             raise ValueError(
                 f"checkpoint_every must be a number of seconds, got {every!r}"
             )
-        if path is not None and not table.has_files:
+        if path is not None and not reader.has_files:
             raise ValueError("checkpoint needs a source that is made of files")
-        if path is not None:
-            start = pack_model(fresh(estimator)[0])
-            digest = hashlib.sha256(start)
-            digest.update(f"{options} {table.fingerprint()}".encode())
-            self._digest = digest.hexdigest()
+        self.digest: str = "" if path is None else _digest(estimator, reader, options)
 
-    def read(self):
+    def read(self) -> tuple[OnePassEstimator, Note] | None:
         """The model so far and the note, None where there is no file yet."""
         if self._path is None or not self._path.exists():
             return None
@@ -50,23 +58,23 @@ class Checkpoint:
             model, note = unpack_model(self._path.read_bytes())
         except ModelFileError as error:
             raise ModelFileError(f"checkpoint={str(self._path)!r}: {error}") from error
-        if not note or note.get("digest") != self._digest:
+        if not note or note.get("digest") != self.digest:
             raise ValueError(
                 f"checkpoint={str(self._path)!r} belongs to another fit: its files, "
                 "columns or parameters differ. Delete it, or give another path"
             )
         return model, note
 
-    def write_if_due(self, model, note):
+    def write_if_due(self, model: OnePassEstimator, note: Note) -> None:
         """Write if the last time is long enough ago."""
         if time.monotonic() - self._last >= self._every:
             self.write(model, note)
 
-    def write(self, model, note):
+    def write(self, model: OnePassEstimator, note: Note) -> None:
         """Write beside the old file, then put the new one in its place."""
         if self._path is None:
             return
-        data = pack_model(model, note | {"digest": self._digest})
+        data = pack_model(model, note | {"digest": self.digest})
         try:
             write_atomically(self._path, data)
         except OSError as error:
@@ -74,3 +82,10 @@ class Checkpoint:
                 f"checkpoint={str(self._path)!r} could not be written: {error}"
             ) from error
         self._last = time.monotonic()
+
+
+def _digest(estimator: OnePassEstimator, reader: Any, options: str) -> str:
+    """What a fit's result depends on, as text."""
+    digest = hashlib.sha256(pack_model(fresh(estimator)))
+    digest.update(f"{options} {reader.fingerprint()}".encode())
+    return digest.hexdigest()

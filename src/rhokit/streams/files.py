@@ -1,15 +1,15 @@
-"""Files that hold tables: finding, opening, and saying what is wrong with one."""
+"""Files that hold tables: finding and opening them."""
 
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.dataset as pa_dataset
+
+from rhokit.streams.mistakes import reading_error
 
 FORMATS = {
     ".parquet": "parquet",
@@ -42,77 +42,30 @@ def open_dataset(source: Any, types: dict[str, Any] | None = None) -> Any:
     if not paths:
         raise ValueError("source holds no files")
     files = [file for path in paths for file in _files(Path(path))]
-    formats = {str(format_of(file)) for file in files}
-    if len(formats) > 1:
-        raise ValueError(
-            f"files of one format can be read together, got {sorted(formats)}"
-        )
-    (kind,) = formats
     folder = str(paths[0]) if len(paths) == 1 and Path(paths[0]).is_dir() else None
     try:
-        return pa_dataset.dataset(
-            [str(file) for file in files],
-            format=_text_format(kind, types) if kind in _DELIMITERS else kind,
-            partitioning="hive" if folder else None,
-            partition_base_dir=folder,
-        )
+        return _dataset(files, folder, types)
     except (pa.ArrowException, OSError) as error:
-        raise OSError(f"{_short(paths)} could not be read: {error}") from error
+        raise reading_error(error, str(paths[0])) from error
+
+
+def _dataset(files: list[Path], folder: str | None, types: Any) -> Any:
+    (kind, *others) = sorted({str(format_of(file)) for file in files})
+    if others:
+        raise ValueError(
+            f"files of one format can be read together, got {[kind, *others]}"
+        )
+    return pa_dataset.dataset(
+        [str(file) for file in files],
+        format=_text_format(kind, types) if kind in _DELIMITERS else kind,
+        partitioning="hive" if folder else None,
+        partition_base_dir=folder,
+    )
 
 
 def is_text(dataset: Any) -> bool:
     """Whether a data set is of text files, whose types are guessed."""
     return isinstance(getattr(dataset, "format", None), pa_dataset.CsvFileFormat)
-
-
-def reading_error(name: str, error: Exception, lines: Iterator[Any]) -> OSError:
-    """What is wrong with a file, with the row and column of a value that is.
-
-    ``lines`` are records of the file with all columns read as text.
-    """
-    found = re.search(r"In CSV column #(\d+): .*?invalid value '(.*?)'", str(error))
-    if found is None:
-        return OSError(f"{name} could not be read: {error}")
-    row = 0
-    for record in lines:
-        values = record.column(int(found[1]))
-        wrong = pc.index(values, found[2]).as_py()
-        if wrong >= 0:
-            column = record.schema.names[int(found[1])]
-            return OSError(
-                f"{name}: column {column!r} must be numbers, but holds {found[2]!r} in "
-                f"row {row + wrong} (counted from 0, without the line of names)"
-            )
-        row += record.num_rows
-    return OSError(f"{name} could not be read: {error}")
-
-
-def refuse_numbers(name: str, values: list[str], paths: list[str]) -> None:
-    """Refuse a column of text whose values are mostly numbers: some must be wrong."""
-    texts = [value for value in values if not _is_number(value)]
-    if 2 * len(texts) > len(values):
-        return
-    for path in paths:
-        row = 0
-        for record in as_text(path):
-            wrong = pc.is_in(record.column(name), pa.array(texts))
-            place = pc.index(wrong, True).as_py()
-            if place >= 0:
-                value = record.column(name)[place].as_py()
-                raise ValueError(
-                    f"{path}: column {name!r} holds numbers, but {value!r} in row "
-                    f"{row + place} (counted from 0, without the line of names): mend "
-                    f"it, or say that these are categories (categories=[{name!r}])"
-                )
-            row += record.num_rows
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def as_text(path: str) -> Iterator[Any]:
@@ -160,7 +113,3 @@ def _files(path: Path) -> list[Path]:
             f"the folder {str(path)!r} holds no files that end in {sorted(FORMATS)}"
         )
     return files
-
-
-def _short(paths: list[Any]) -> str:
-    return repr(str(paths[0])) if len(paths) == 1 else f"{len(paths)} files"

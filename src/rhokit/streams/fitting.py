@@ -1,39 +1,36 @@
 """Fitting from what does not fit in memory: batches that come, files and folders."""
 
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
-from copy import copy
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
 
-import numpy as np
-from sklearn.base import clone, is_regressor
-from sklearn.utils.validation import check_consistent_length
-
-from rhokit.frames import check_table
+from rhokit.batch import Batch, Columns
+from rhokit.estimators.base import OnePassEstimator
 from rhokit.progress import ProgressBar
-from rhokit.streams.budget import rows_per_batch
-from rhokit.streams.buffer import Reservoir, RowBuffer
+from rhokit.streams.budget import RowBudget
+from rhokit.streams.buffer import BatchBuffer
 from rhokit.streams.checkpoint import Checkpoint
-from rhokit.streams.columns import (
+from rhokit.streams.learning import (
     become,
     check_one_pass,
     fresh,
     learn,
     require_pyarrow,
-    takes_categories,
+    sample_size,
 )
-from rhokit.validation import check_count, check_weights, generator
+from rhokit.validation import check_count
 
-# Rows to choose scaling, γ and map from.
-_SAMPLE_ROWS = 20_000
-_SAMPLE_ROWS_PER_COMPONENT = 10
-# Parts of a table that a sample is drawn from, spread over the whole.
-_SAMPLE_PIECES = 64
-_READ_ROWS = 65_536
+E = TypeVar("E", bound=OnePassEstimator)
 
 
 def fit_batches(
-    estimator, batches, *, sample_rows=None, batch_rows=None, memory_limit=None
-):
+    estimator: E,
+    batches: Iterable[Any],
+    *,
+    sample_rows: int | None = None,
+    batch_rows: int | None = None,
+    memory_limit: int | str | None = None,
+) -> E:
     """Fit a one-pass model from batches of rows, such as a generator makes.
 
     Scaling, γ and map are chosen from the first rows; so that these stand for all,
@@ -73,57 +70,33 @@ def fit_batches(
     check_one_pass(estimator)
     check_count("sample_rows", sample_rows)
     check_count("batch_rows", batch_rows)
-    work, planned = fresh(estimator)
-    # Remembers and compares the columns' names.
-    columns = copy(estimator) if planned else clone(estimator)
-    wanted = sample_rows or sample_size(estimator)
-    budget = {"batch_rows": batch_rows, "memory_limit": memory_limit}
-    waiting, seen = RowBuffer(), 0
+    budget = RowBudget(batch_rows, memory_limit)
+    work = BatchFit(estimator, sample_rows or sample_size(estimator), budget)
     with ProgressBar(f"Fitting {type(estimator).__name__}") as bar:
         for batch in batches:
-            is_first = not hasattr(columns, "n_features_in_")
-            rows = _checked(columns, batch, reset=is_first)
-            if is_first and len(rows[0]):  # before planning, which takes memory too
-                rows_per_batch(work, n_features=rows[0].shape[1], **budget)
-                work._row_schema = columns.schema_
-            waiting.add(*rows)
-            if not planned and waiting.n_rows >= wanted:
-                work.prepare(*waiting.peek())
-                planned = True
-            if planned and seen == 0:
-                batch_rows = rows_per_batch(work, **budget)
-            if planned and waiting.n_rows >= batch_rows:
-                seen += waiting.n_rows
-                learn(work, *waiting.take())
-                bar.count(seen)
-            waiting.settle()
-        if not waiting.n_rows and not seen:
-            raise ValueError(
-                "batches hold no rows of a weight above zero: nothing to learn from"
-            )
-        if not planned:
-            work.prepare(*waiting.peek())
-            rows_per_batch(work, **budget)
-        if waiting.n_rows:
-            learn(work, *waiting.take())
-    return become(estimator, work, getattr(columns, "feature_names_in_", None))
+            work.add(*_unpacked(batch))
+            if work.n_learned:
+                bar.count(work.n_learned)
+        model, columns = work.finish()
+    become(estimator, model, columns)
+    return estimator
 
 
 def fit_files(
-    estimator,
-    source,
+    estimator: E,
+    source: Any,
     *,
-    columns=None,
-    target=None,
-    weight=None,
-    categories=(),
-    missing="raise",
-    sample_rows=None,
-    batch_rows=None,
-    memory_limit=None,
-    checkpoint=None,
-    checkpoint_every=60.0,
-):
+    columns: list[str] | None = None,
+    target: str | list[str] | None = None,
+    weight: str | None = None,
+    categories: Iterable[str] = (),
+    missing: str | Mapping[str, Any] = "raise",
+    sample_rows: int | None = None,
+    batch_rows: int | None = None,
+    memory_limit: int | str | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 60.0,
+) -> E:
     """Fit a one-pass model from Parquet, CSV or Arrow files of any size.
 
     Scaling, γ and map are chosen from a sample of rows: of Parquet files from up to 64
@@ -186,111 +159,99 @@ def fit_files(
     (array([3000.]), array(['a', 'b'], dtype=object))
     """
     require_pyarrow()
-    from rhokit.streams.tables import Position, Table
+    from rhokit.streams.file_fitting import FileFit, reader_for
 
     check_one_pass(estimator)
     check_count("sample_rows", sample_rows)
     check_count("batch_rows", batch_rows)
-    blank, _ = fresh(estimator)
-    table = Table(
+    reader = reader_for(
+        estimator,
         source,
         columns=columns,
         target=target,
         weight=weight,
-        numeric=blank._numeric_rows(),
-        numeric_target=is_regressor(estimator),
-        dtype=blank._row_dtype(),
-        mixed=takes_categories(blank),
         categories=categories,
         missing=missing,
-        schema=blank.schema_,
     )
-    budget = {"batch_rows": batch_rows, "memory_limit": memory_limit, "reading": True}
-    rows_per_batch(blank, n_features=len(table.columns), **budget)
-    table.learn_schema()
-    options = f"{batch_rows} {sample_rows}"
-    if categories or missing != "raise":
-        options += f" {list(categories)} {missing}"
-    notes = Checkpoint(checkpoint, checkpoint_every, estimator, table, options)
-    with ProgressBar(f"Fitting {type(estimator).__name__}") as bar:
-        known = notes.read()
-        if known is not None:
-            work, note = known
-            total = note["n_rows"]
-        else:
-            work, total = _plan_from(table, estimator, sample_rows, bar)
-            rows = rows_per_batch(work, **budget)
-            note = {"batch_rows": rows, "n_rows": total, "position": (0, 0), "seen": 0}
-            notes.write(work, note)
-        seen, start = note["seen"], Position(*note["position"])
-        for batch, position in _ahead(table.batches(note["batch_rows"], start)):
-            if len(batch[0]):  # rows that lack a value may have been all of them
-                learn(work, *batch)
-            seen += len(batch[0])
-            note = note | {"position": position, "seen": seen}
-            notes.write_if_due(work, note)
-            bar.count(seen, total)
-        if not seen:
-            raise ValueError(f"the table holds no rows: {source}")
-        notes.write(work, note | {"position": table.end})
-    return become(estimator, work, table.columns)
+    budget = RowBudget(batch_rows, memory_limit, reading=True)
+    budget.rows(fresh(estimator), len(reader.roles.columns))
+    reader.learn_schema()
+    options = f"{batch_rows} {sample_rows} {list(categories)} {missing}"
+    notes = Checkpoint(checkpoint, checkpoint_every, estimator, reader, options)
+    FileFit(estimator, reader, budget, notes, sample_rows).run()
+    return estimator
 
 
-def _plan_from(table, estimator, sample_rows, bar):
-    """A prepared model, and the number of rows of the table if it is known."""
-    work, planned = fresh(estimator, table.columns, table.schema)
-    if planned:
-        return work, table.n_rows
-    rng = generator(estimator.random_state)
-    reservoir = Reservoir(sample_rows or sample_size(estimator), rng)
-    part = table.some_pieces(_SAMPLE_PIECES)
-    for batch, _ in part.batches(_READ_ROWS):
-        reservoir.add(*batch)
-        bar.update(None, f"looked at {reservoir.n_passed:,} rows")
-    if not reservoir.n_passed:
-        raise ValueError("the table holds no rows: nothing to learn from")
-    options = {}
-    if table.targets and hasattr(estimator, "_essential_targets"):
-        options["targets"] = _essential(work, table)
-    work.prepare(*reservoir.sample(), **options)
-    return work, table.n_rows or reservoir.n_passed
+class BatchFit:
+    """A fit from batches: the first rows choose the plan, then all are learned.
+
+    Parameters
+    ----------
+    estimator : one-pass model
+        It is left as it is.
+    sample_rows : int
+        How many of the first rows to choose from.
+    budget : RowBudget
+    """
+
+    def __init__(
+        self, estimator: OnePassEstimator, sample_rows: int, budget: RowBudget
+    ) -> None:
+        self._work = fresh(estimator)
+        self._sample_rows, self._budget = sample_rows, budget
+        self._waiting = BatchBuffer()
+        self._columns: Columns | None = None
+        self._batch_rows: int | None = None
+        self.n_learned = 0
+
+    def add(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
+        """Take up a batch, whose memory may be used for other rows afterwards."""
+        if not len(X):
+            return
+        # Rows of weight zero are not there: they must not choose the plan.
+        self._waiting.add(self._checked(X, y, sample_weight).seen())
+        if not self._work.is_prepared and self._waiting.n_rows >= self._sample_rows:
+            self._work.prepare(self._waiting.peek())
+        if self._work.is_prepared and self._waiting.n_rows >= self._rows_at_once():
+            self._learn()
+        self._waiting.settle()
+
+    def finish(self) -> tuple[OnePassEstimator, Columns]:
+        """The model of all batches, and their columns."""
+        if self._columns is None or not (self._waiting.n_rows or self.n_learned):
+            raise ValueError(
+                "batches hold no rows of a weight above zero: nothing to learn from"
+            )
+        if not self._work.is_prepared:
+            self._work.prepare(self._waiting.peek())
+            self._rows_at_once()
+        if self._waiting.n_rows:
+            self._learn()
+        return self._work, self._columns
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any) -> Batch:
+        """A batch, its columns compared with those of the first."""
+        known = None if self._work.is_prepared else self._columns
+        batch = self._work.check_batch(
+            X, y, sample_weight, columns=known, may_vanish=True
+        )
+        if self._columns is None:
+            self._columns = batch.columns
+            if not self._work.is_prepared:  # before planning, which takes memory too
+                self._budget.rows(self._work, batch.columns.width)
+        return batch
+
+    def _rows_at_once(self) -> int:
+        if self._batch_rows is None:
+            self._batch_rows = self._budget.rows(self._work)
+        return self._batch_rows
+
+    def _learn(self) -> None:
+        self.n_learned += self._waiting.n_rows
+        learn(self._work, self._waiting.take())
 
 
-def _essential(work, table):
-    """All labels, or the lowest and highest values, of a pass over the targets."""
-    known = None
-    for (_, y, _), _ in table.only_targets().batches(_READ_ROWS):
-        fresh = work._essential_targets(y)
-        both = fresh if known is None else np.concatenate([known, fresh])
-        known = work._essential_targets(both)
-    return known
-
-
-def sample_size(estimator):
-    """How many rows to choose scaling, γ and map from."""
-    return max(_SAMPLE_ROWS, _SAMPLE_ROWS_PER_COMPONENT * estimator.n_components)
-
-
-def _checked(columns, batch, *, reset):
-    """A batch as X, y and weights, its columns compared with those of the first."""
-    X, y, weight = _unpacked(batch)
-    numeric = columns._numeric_rows()
-    if not len(X):
-        return np.empty((0, 0)), None, None
-    X = check_table(
-        columns, X, reset=reset, dtype=columns._row_dtype(), numeric=numeric
-    )
-    y = None if y is None else np.asarray(y)
-    check_consistent_length(X, y)
-    weight = check_weights(weight, len(X), may_vanish=True)
-    if weight is None or weight.all():
-        return X, y, weight
-    # Rows of weight zero are not there: they must not choose scaling, γ and map.
-    seen = weight > 0
-    return X[seen], None if y is None else y[seen], weight[seen]
-
-
-def _unpacked(batch):
+def _unpacked(batch: Any) -> tuple[Any, Any, Any]:
     if not isinstance(batch, tuple):
         return batch, None, None
     if not 1 <= len(batch) <= 3:
@@ -298,14 +259,5 @@ def _unpacked(batch):
             "a batch must be X, (X, y) or (X, y, sample_weight), got a tuple of "
             f"{len(batch)}"
         )
-    return (*batch, *[None] * (3 - len(batch)))
-
-
-def _ahead(items: Iterable):
-    """The same items, the next one being made while one is used."""
-    iterator = iter(items)
-    with ThreadPoolExecutor(1) as pool:
-        coming = pool.submit(next, iterator, None)
-        while (item := coming.result()) is not None:
-            coming = pool.submit(next, iterator, None)
-            yield item
+    X, y, sample_weight = [*batch, None, None][:3]
+    return X, y, sample_weight

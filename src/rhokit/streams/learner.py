@@ -1,19 +1,19 @@
 """Rows that come one by one, and a past that fades or falls out of a window."""
 
-import math
-import warnings
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_consistent_length
 
-from rhokit.frames import check_table
-from rhokit.streams.buffer import RowBuffer
-from rhokit.streams.columns import become, check_one_pass, learn, without_names
-from rhokit.validation import check_rows, check_weights
+from rhokit.batch import Batch
+from rhokit.estimators.base import OnePassEstimator
+from rhokit.streams.buffer import BatchBuffer, copied
+from rhokit.streams.learning import become, check_one_pass, learn
+from rhokit.streams.single_rows import RowChecker, SingleRow, as_arrays
 
 # The least share of the past that is kept by one block: below it, it is gone.
 _LEAST_DECAY = 1e-300
@@ -67,33 +67,30 @@ class Stream:
 
     def __init__(
         self,
-        estimator,
+        estimator: OnePassEstimator,
         *,
-        half_life=None,
-        window=None,
-        warm_up=1000,
-        buffer_rows=1024,
-    ):
+        half_life: float | None = None,
+        window: int | None = None,
+        warm_up: int = 1000,
+        buffer_rows: int = 1024,
+    ) -> None:
         check_one_pass(estimator)
-        if half_life is not None and window is not None:
-            raise ValueError("give either half_life or window, not both")
-        if half_life is not None and not _is_positive(half_life, Real):
-            raise ValueError(f"half_life must be a positive number, got {half_life!r}")
-        counts = {"window": window, "warm_up": warm_up, "buffer_rows": buffer_rows}
-        for name, count in counts.items():
-            if not _is_positive(count, Integral) and (name, count) != ("window", None):
-                raise ValueError(f"{name} must be an integer >= 1, got {count!r}")
+        _check_memory(half_life, window)
+        for name, count in {"warm_up": warm_up, "buffer_rows": buffer_rows}.items():
+            _check_count(name, count)
         self._estimator = estimator
         self._half_life, self._window = half_life, window
         self._warm_up, self._buffer_rows = warm_up, buffer_rows
-        self._columns = copy(estimator)  # remembers and compares the columns
-        self._work = without_names(estimator)  # learns from rows without names
-        self._single: list[tuple] = []  # rows that came one by one
-        self._waiting = RowBuffer()
-        self._held: deque = deque()  # what is in the window, oldest first
+        self._work = copy(estimator)
+        known = estimator.plan_.columns if estimator.is_prepared else None
+        self._rows = RowChecker(self._work, known)
+        self._single: list[SingleRow] = []  # rows that came one by one
+        self._waiting = BatchBuffer()
+        self._refused: list[ValueError] = []
+        self._held: deque[Batch] = deque()  # what is in the window, oldest first
         self.n_seen = 0
 
-    def learn_one(self, x, y=None, weight=1.0):
+    def learn_one(self, x: Any, y: Any = None, weight: float = 1.0) -> None:
         """Learn a row.
 
         Parameters
@@ -104,182 +101,138 @@ class Stream:
             Its target.
         weight : float, default=1.0
         """
-        row = self._checked_row(x)
-        self._single.append((row, self._checked_target(y), weight))
+        self._single.append(self._rows.single(x, y, weight))
         self.n_seen += 1
         if len(self._single) >= self._buffer_rows:
             self._learn_waiting()
 
-    def learn_many(self, X, y=None, sample_weight=None):
+    def learn_many(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
         """Learn rows (n, d), with targets and weights if they have any."""
         self._gather_single()
-        columns = copy(self._columns)
-        rows = check_table(
-            columns,
-            X,
-            reset=not hasattr(columns, "n_features_in_"),
-            dtype=columns._row_dtype(),
-            numeric=columns._numeric_rows(),
-        )
-        targets = self._checked_target(y)
-        targets = None if targets is None else np.asarray(targets)
-        check_consistent_length(rows, targets)
-        weights = check_weights(sample_weight, len(rows), may_vanish=True)
-        self._columns, self._work._row_schema = columns, columns.schema_
-        self._waiting.add(rows, targets, weights)
-        self.n_seen += len(rows)
+        batch = self._rows.batch(X, y, sample_weight)
+        self._waiting.add(batch)
+        self.n_seen += len(batch)
         if self._waiting.n_rows >= self._buffer_rows:
             self._learn_waiting()
         self._waiting.settle()
 
     @property
-    def model(self):
+    def model(self) -> OnePassEstimator:
         """The estimator, with everything learned that came so far."""
         self._gather_single()
-        if self._waiting.n_rows:
-            self._learn_all()
-        names = getattr(self._columns, "feature_names_in_", None)
-        if getattr(self._work, "state_", None) is None:
+        self._learn_all()
+        columns = self._rows.columns
+        if columns is None or not self._work.is_prepared or self._work.state_ is None:
             return self._estimator  # no row has come yet
-        return become(self._estimator, self._work, names)
+        return become(self._estimator, self._work, columns)
 
-    # ---- rows as they come ---------------------------------------------------------
+    @property
+    def n_held(self) -> int:
+        """Rows that are kept to be unlearned when they fall out of the window."""
+        return sum(map(len, self._held))
 
-    def _checked_target(self, y):
-        """The target, if the model learns one."""
-        if not hasattr(self._estimator, "_essential_targets"):
-            return None
-        self._estimator._require_target(y)
-        return y
+    # ---- rows that wait --------------------------------------------------------------
 
-    def _checked_row(self, x):
-        """The values of a row in the order of the columns, which the first one sets."""
-        columns = self._columns
-        if isinstance(x, Mapping):
-            names = getattr(columns, "feature_names_in_", None)
-            if names is None:
-                columns = copy(columns)  # so that a bad first row leaves no trace
-                _learn_names(columns, list(x))
-                names = columns.feature_names_in_
-            if len(x) != len(names) or not all(name in x for name in names):
-                raise ValueError(
-                    f"a row must have the columns {list(names)}, got {list(x)}"
-                )
-            x = [x[name] for name in names]
-        if not hasattr(columns, "n_features_in_"):
-            columns = copy(columns)
-            columns.n_features_in_ = len(x)
-        if len(x) != columns.n_features_in_:
-            raise ValueError(
-                f"a row must have {columns.n_features_in_} values, got {len(x)}"
-            )
-        mixed = columns.schema_ is not None
-        if columns._numeric_rows() and not mixed:
-            _refuse_non_numbers(columns, x)
-        row = columns.schema_.encode_row(x) if mixed else x
-        self._columns = columns
-        return tuple(row)  # a list may be filled with the next row
-
-    def _gather_single(self):
+    def _gather_single(self) -> None:
         """Move rows that came one by one to the buffer, as one batch."""
-        if not self._single:
-            return
-        rows, targets, weights = zip(*self._single, strict=True)
-        self._single = []
-        weights = None if set(weights) == {1.0} else np.array(weights, dtype=float)
-        targets = None if targets[0] is None else np.array(targets)
-        self._waiting.add(np.array(rows), targets, weights)
+        single, self._single = self._single, []
+        if single:
+            self._in_parts(single, list.__getitem__, self._buffer_single)
 
-    # ---- learning ------------------------------------------------------------------
+    def _buffer_single(self, single: list[SingleRow]) -> None:
+        self._waiting.add(self._rows.batch(*as_arrays(single)))
 
-    def _learn_waiting(self):
+    def _learn_waiting(self) -> None:
         self._gather_single()
-        if self._work._is_prepared() or self._waiting.n_rows >= self._warm_up:
+        if self._work.is_prepared or self._waiting.n_rows >= self._warm_up:
             self._learn_all()
 
-    def _learn_all(self):
-        if not self._work._is_prepared():
-            self._work.prepare(*self._waiting.peek())
-        batch = self._waiting.take()
-        refused: list[ValueError] = []
-        for start in range(0, len(batch[0]), self._buffer_rows):
-            block = _part(batch, slice(start, start + self._buffer_rows))
-            self._learn_block(block, refused)
+    def _learn_all(self) -> None:
+        n_rows = self._waiting.n_rows + len(self._refused)
+        if self._waiting.n_rows and self._can_learn():
+            batch = self._waiting.take()
+            for start in range(0, len(batch), self._buffer_rows):
+                block = batch.take(slice(start, start + self._buffer_rows))
+                self._in_parts(block, Batch.take, self._learn_block)
+        refused, self._refused = self._refused, []
         if refused:
             self.n_seen -= len(refused)
             raise ValueError(
-                f"{len(refused)} of {len(batch[0])} rows were refused, the others have "
+                f"{len(refused)} of {n_rows} rows were refused, the others have "
                 f"been learned: {refused[0]}"
             ) from refused[0]
 
-    def _learn_block(self, block, refused):
-        """Learn a block, or those rows of it that can be learned."""
+    def _can_learn(self) -> bool:
+        """Whether there is a plan, or rows to choose it from."""
+        if not self._work.is_prepared and self._waiting.peek().total_weight > 0:
+            self._work.prepare(self._waiting.peek())
+        return self._work.is_prepared
+
+    def _in_parts(
+        self,
+        rows: Any,
+        take: Callable[[Any, slice], Any],
+        use: Callable[[Any], None],
+    ) -> None:
+        """Use rows together, or by halves those of them that can be used."""
         try:
-            self._add(*block)
+            use(rows)
         except ValueError as error:
-            n_rows = len(block[0])
-            if n_rows == 1:
-                refused.append(error)
+            half = len(rows) // 2
+            if not half:
+                self._refused.append(error)
                 return
-            for half in (slice(n_rows // 2), slice(n_rows // 2, None)):
-                self._learn_block(_part(block, half), refused)
-        else:
-            if self._window is not None:
-                self._slide(block)
+            for part in (slice(half), slice(half, None)):
+                self._in_parts(take(rows, part), take, use)
 
-    def _add(self, X, y, weight):
+    # ---- learning --------------------------------------------------------------------
+
+    def _learn_block(self, block: Batch) -> None:
+        self._add(block)
+        if self._window is not None:
+            self._slide(block, self._window)
+
+    def _add(self, block: Batch) -> None:
         if self._half_life is None:
-            learn(self._work, X, y, weight)
+            learn(self._work, block)
             return
-        ages = np.arange(len(X) - 1, -1, -1)
-        fading = np.exp2(-ages / self._half_life)
-        kept = max(2.0 ** (-len(X) / self._half_life), _LEAST_DECAY)
-        weight = fading if weight is None else fading * weight
-        if weight.any():
-            self._work.partial_fit(X, y, sample_weight=weight, decay=kept)
+        ages = np.arange(len(block) - 1, -1, -1)
+        weights = np.exp2(-ages / self._half_life) * block.mass
+        kept = max(2.0 ** (-len(block) / self._half_life), _LEAST_DECAY)
+        if weights.any():
+            self._work.partial_fit(replace(block, weights=weights), decay=kept)
         elif self._work.state_ is not None:
-            self._work._fade(kept)  # time passes all the same
+            self._work.fade(kept)  # time passes all the same
 
-    def _slide(self, block):
+    def _slide(self, block: Batch, window: int) -> None:
         """Unlearn what falls out of the window."""
-        self._held.append(
-            tuple(None if part is None else part.copy() for part in block)
-        )
-        surplus = sum(len(held[0]) for held in self._held) - self._window
+        self._held.append(copied(block))
+        surplus = self.n_held - window
         while surplus > 0:
             oldest = self._held.popleft()
-            count = min(surplus, len(oldest[0]))
-            gone = _part(oldest, slice(count))
-            if gone[2] is None or gone[2].any():
-                self._work.unlearn(*gone)
-            if count < len(oldest[0]):
-                self._held.appendleft(_part(oldest, slice(count, None)))
-            surplus -= count
+            gone = oldest.take(slice(surplus))
+            if gone.total_weight > 0:
+                self._work.unlearn(gone)
+            if len(gone) < len(oldest):
+                self._held.appendleft(oldest.take(slice(surplus, None)))
+            surplus -= len(gone)
 
 
-def _learn_names(columns, names):
-    known = getattr(columns, "n_features_in_", len(names))
-    if known != len(names):
-        raise ValueError(f"a row must have {known} values, got {len(names)}")
-    columns.n_features_in_ = len(names)
-    columns.feature_names_in_ = np.array(names, dtype=object)
+def _check_memory(half_life: Any, window: Any) -> None:
+    """Refuse what says nothing about how the past is to be kept."""
+    if half_life is not None and window is not None:
+        raise ValueError("give either half_life or window, not both")
+    if half_life is not None and not _is_positive(half_life, Real):
+        raise ValueError(f"half_life must be a positive number, got {half_life!r}")
+    if window is not None:
+        _check_count("window", window)
 
 
-def _refuse_non_numbers(columns, x):
-    try:
-        if math.isfinite(sum(x)):
-            return
-    except (TypeError, OverflowError):
-        pass
-    with warnings.catch_warnings():
-        # The row has no names of its own; the error is to say the column's.
-        warnings.filterwarnings("ignore", "X does not have valid feature names")
-        check_rows(columns, [list(x)], reset=False)
+def _check_count(name: str, count: Any) -> None:
+    if not _is_positive(count, Integral):
+        raise ValueError(f"{name} must be an integer >= 1, got {count!r}")
 
 
-def _part(batch, which):
-    return tuple(None if part is None else part[which] for part in batch)
-
-
-def _is_positive(value, kind):
-    return isinstance(value, kind) and not isinstance(value, bool) and value > 0
+def _is_positive(value: Any, kind: type) -> bool:
+    is_number = isinstance(value, kind) and not isinstance(value, bool)
+    return is_number and bool(value > 0)

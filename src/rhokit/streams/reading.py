@@ -5,9 +5,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from rhokit.batch import Batch, Columns
+from rhokit.errors import DataError
+from rhokit.frames import Schema
 from rhokit.streams.buffer import Reservoir
-from rhokit.streams.columns import require_pyarrow
+from rhokit.streams.learning import require_pyarrow
 from rhokit.validation import check_count, generator
 
 _TYPICAL_ROWS = 20_000
@@ -18,7 +22,7 @@ def read_frames(
     source: Any,
     columns: list[str] | None = None,
     *,
-    schema: Any = None,
+    schema: Schema | None = None,
     batch_rows: int = _READ_ROWS,
 ) -> Iterator[Any]:
     """Columns of files of any size as Arrow tables, batch by batch, in their order.
@@ -51,11 +55,13 @@ def read_frames(
     [2, 1]
     """
     require_pyarrow()
-    from rhokit.streams.tables import Table
+    from rhokit.streams.tables import TableReader
 
     check_count("batch_rows", batch_rows)
-    table = Table(source, columns=columns, mixed=True, numeric=False, schema=schema)
-    yield from table.frames(batch_rows)
+    reader = TableReader(
+        source, columns=columns, mixed=True, numeric=False, schema=schema
+    )
+    yield from reader.frames(batch_rows)
 
 
 def typical_values(
@@ -83,32 +89,48 @@ def typical_values(
     {'a': 2.0, 'b': 'x'}
     """
     require_pyarrow()
-    from rhokit.streams.arrow import numbers_of
-    from rhokit.streams.tables import Table
+    from rhokit.streams.tables import TableReader
 
-    table = Table(source, columns=columns, mixed=True)
-    numbers = [name for name in table.columns if name not in table.categories]
-    counts: dict[str, Counter[Any]] = {name: Counter() for name in table.categories}
+    reader = TableReader(source, columns=columns, mixed=True)
+    roles = reader.roles
+    numbers = [name for name in roles.columns if name not in roles.categories]
+    counts: dict[str, Counter[Any]] = {name: Counter() for name in roles.categories}
     sample = Reservoir(_TYPICAL_ROWS, generator(random_state))
-    for frame in table.frames(_READ_ROWS):
-        sample.add(numbers_of(frame, numbers))
-        for name, counter in counts.items():
-            for each in frame.column(name).value_counts().to_pylist():
-                counter[each["values"]] += each["counts"]
+    for frame in reader.frames(_READ_ROWS):
+        _count(frame, counts)
+        sample.add(_numbers(frame, numbers))
     if not sample.n_passed:
         raise ValueError("the table holds no rows")
-    found = dict(zip(numbers, _medians(sample.sample()[0], numbers), strict=True))
+    found: dict[str, Any] = dict(
+        zip(numbers, _medians(sample.sample().rows, numbers), strict=True)
+    )
+    found |= {name: _most_frequent(name, counter) for name, counter in counts.items()}
+    return {name: found[name] for name in roles.columns}
+
+
+def _count(frame: Any, counts: dict[str, Counter[Any]]) -> None:
+    """Count the categories of some columns of an Arrow table."""
     for name, counter in counts.items():
-        counter.pop(None, None)
-        if not counter:
-            raise ValueError(f"column {name!r} holds no value at all")
-        found[name] = counter.most_common(1)[0][0]
-    return {name: found[name] for name in table.columns}
+        for each in frame.column(name).value_counts().to_pylist():
+            counter[each["values"]] += each["counts"]
 
 
-def _medians(rows: np.ndarray, names: list[str]) -> list[float]:
+def _numbers(frame: Any, names: list[str]) -> Batch:
+    """Columns of numbers, NaN where a value is missing."""
+    from rhokit.streams.arrow import numbers_of
+
+    return Batch(numbers_of(frame, names), Columns(len(names), tuple(names)))
+
+
+def _most_frequent(name: str, counter: Counter[Any]) -> Any:
+    counter.pop(None, None)
+    if not counter:
+        raise DataError("holds no value at all", column=name)
+    return counter.most_common(1)[0][0]
+
+
+def _medians(rows: NDArray[np.float64], names: list[str]) -> list[float]:
     empty = np.isnan(rows).all(axis=0)
     if empty.any():
-        name = names[int(empty.argmax())]
-        raise ValueError(f"column {name!r} holds no value at all")
+        raise DataError("holds no value at all", column=names[int(empty.argmax())])
     return [float(value) for value in np.nanmedian(rows, axis=0)]

@@ -1,0 +1,108 @@
+"""A model that learns batch by batch in place of the user's, until all went well."""
+
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+from sklearn.base import clone
+
+from rhokit.batch import Batch, Columns
+from rhokit.estimators.base import OnePassEstimator
+from rhokit.plans.request import check_map
+from rhokit.plans.request import takes_categories as map_takes_categories
+
+# Rows to choose scaling, γ and map from.
+_SAMPLE_ROWS = 20_000
+_SAMPLE_ROWS_PER_COMPONENT = 10
+
+
+def check_one_pass(estimator: Any) -> None:
+    """Refuse what does not learn by adding up."""
+    if not isinstance(estimator, OnePassEstimator):
+        raise TypeError(
+            "estimator must be a one-pass model, which learns by adding up, got "
+            f"{type(estimator).__name__}"
+        )
+
+
+def fresh(estimator: OnePassEstimator) -> OnePassEstimator:
+    """A model to work on that holds no rows.
+
+    What was prepared and holds no rows keeps its scaling, γ and map.
+    """
+    if estimator.is_prepared and estimator.state_ is None:
+        return copy(estimator)
+    unprepared: OnePassEstimator = clone(estimator)
+    return unprepared
+
+
+def learn(model: OnePassEstimator, batch: Batch) -> None:
+    """Add rows, unless none of them has a weight above zero."""
+    if batch.total_weight > 0:
+        model.partial_fit(batch)
+
+
+def become(
+    estimator: OnePassEstimator, learned: OnePassEstimator, columns: Columns
+) -> OnePassEstimator:
+    """Let an estimator be what was learned, with the names that its columns had."""
+    if learned.state_ is None:
+        raise ValueError(
+            "X holds no rows of a weight above zero: nothing to learn from"
+        )
+    named = with_names(learned, columns.names)
+    parameters = estimator.get_params(deep=False)
+    estimator.__dict__ = vars(named) | parameters
+    return estimator
+
+
+def with_names(
+    estimator: OnePassEstimator, names: tuple[Any, ...] | None
+) -> OnePassEstimator:
+    """A copy whose columns have these names; None for none."""
+    model = estimator.model_
+    plan = model.plan
+    if plan.columns.names == names:
+        return copy(estimator)
+    plan = replace(plan, columns=replace(plan.columns, names=names))
+    return estimator.with_model(replace(model, plan=plan))
+
+
+def compare_columns(estimator: OnePassEstimator, names: list[Any] | None) -> None:
+    """Refuse columns that a prepared model does not know; None has no names."""
+    if names is None or not estimator.is_prepared:
+        return
+    known = estimator.plan_.columns
+    if known.names is not None and list(known.names) != list(names):
+        raise ValueError(
+            f"the model was prepared for the columns {list(known.names)}, got "
+            f"{list(names)}: choose the same ones, in this order"
+        )
+    if known.n_features != len(names):
+        raise ValueError(
+            f"the model was prepared for {known.n_features} columns, got "
+            f"{len(names)}: {list(names)}"
+        )
+
+
+def takes_categories(estimator: OnePassEstimator) -> bool:
+    """Whether columns of categories may stand beside numbers."""
+    if estimator.is_prepared:
+        return estimator.plan_.columns.schema is not None
+    check_map(estimator.feature_map)
+    return map_takes_categories(estimator.feature_map)
+
+
+def require_pyarrow() -> None:
+    """Say how to get what reads files, where it is missing."""
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            "reading files needs pyarrow: pip install 'rhokit[files]'"
+        ) from error
+
+
+def sample_size(estimator: OnePassEstimator) -> int:
+    """How many rows to choose scaling, γ and map from."""
+    return max(_SAMPLE_ROWS, _SAMPLE_ROWS_PER_COMPONENT * estimator.n_components)

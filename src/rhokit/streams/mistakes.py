@@ -1,0 +1,86 @@
+"""What pyarrow says of files that it cannot read, as errors that know the place.
+
+The one place where messages of another library are taken apart.
+"""
+
+import re
+from collections.abc import Sequence
+
+from rhokit.errors import DataError
+
+_FORMAT_NAMES = {"csv": "CSV", "parquet": "Parquet", "ipc": "Arrow"}
+# Rows are counted from 1 there, and the first one is the line of names.
+_BAD_VALUE = re.compile(
+    r"In CSV column #(?P<index>\d+): (?:Row #(?P<row>\d+): )?"
+    r".*?invalid value '(?P<value>.*)'",
+    re.S,
+)
+_BAD_ROW = re.compile(
+    r"CSV parse error: (?:Row #(?P<row>\d+): )?(?P<reason>Expected .*? got \d+)"
+)
+_OTHER_FORMAT = re.compile(
+    r"(?:Could not read schema from '(?P<file>.*?)'. )?"
+    r"Is this a '(?P<kind>\w+)' file\?: (?:Could not open .*? source '.*?': )?"
+    r"(?:Invalid: )?(?P<reason>.*)",
+    re.S,
+)
+
+
+def reading_error(
+    error: Exception, file: str | None = None, names: Sequence[str] = ()
+) -> DataError | OSError:
+    """What is wrong with a file that pyarrow cannot read.
+
+    Parameters
+    ----------
+    error : Exception
+        What pyarrow raised.
+    file : str, optional
+        Name of the file.
+    names : sequence of str
+        All columns of the file, in their order.
+
+    Returns
+    -------
+    error : DataError or OSError
+        With row, column and value where a value is wrong; an OSError where something
+        else is.
+    """
+    text = str(error)
+    opening = _OTHER_FORMAT.search(text)
+    if opening is not None:
+        file = opening["file"] or file
+    found = _value_error(text, names) or _row_error(text)
+    if found is None and opening is not None:
+        found = _format_error(opening["kind"], opening["reason"])
+    if found is not None:
+        return found.at(file=file)
+    return OSError(f"{file or 'the table'} could not be read: {error}")
+
+
+def _value_error(text: str, names: Sequence[str]) -> DataError | None:
+    found = _BAD_VALUE.search(text)
+    if found is None:
+        return None
+    index, value = int(found["index"]), found["value"]
+    return DataError(
+        f"must be numbers, but holds {value!r}",
+        row=_row(found["row"]),
+        column=names[index] if index < len(names) else index,
+        value=value,
+    )
+
+
+def _row_error(text: str) -> DataError | None:
+    found = _BAD_ROW.search(text)
+    if found is None:
+        return None
+    return DataError(found["reason"].lower(), row=_row(found["row"]))
+
+
+def _format_error(kind: str, reason: str) -> DataError:
+    return DataError(f"no readable {_FORMAT_NAMES.get(kind, kind)} file: {reason}")
+
+
+def _row(number: str | None) -> int | None:
+    return None if number is None else int(number) - 2
