@@ -1,11 +1,14 @@
 """Rows drawn from mixtures and curves: the data of tests, benchmarks and examples."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import norm
 
 from rhokit.validation import generator
 
-_BIMODAL_SHARES = np.array([0.3, 0.7])
+_BIMODAL_PROBABILITIES = np.array([0.3, 0.7])
 _BIMODAL_MEANS = np.array([0.0, 5.0])
 
 # Far enough inside the unit square that five times the usual noise stays in it.
@@ -13,7 +16,7 @@ _SPIRAL_REACH = 0.45
 _SPIRAL_START = 0.1
 
 
-def bimodal(n, random_state=None):
+def bimodal(n: int, random_state: Any = None) -> NDArray[np.float64]:
     r"""Rows of two hills on a line, :math:`0.3\,N(0, 1) + 0.7\,N(5, 1)`.
 
     Parameters
@@ -39,11 +42,11 @@ def bimodal(n, random_state=None):
     0.72
     """
     rng = generator(random_state)
-    hill = rng.choice(2, n, p=_BIMODAL_SHARES)
+    hill = rng.choice(2, n, p=_BIMODAL_PROBABILITIES)
     return rng.normal(_BIMODAL_MEANS[hill], 1.0)[:, None]
 
 
-def bimodal_pdf(x):
+def bimodal_pdf(x: Any) -> NDArray[np.float64]:
     r"""True density of :func:`bimodal`, :math:`0.3\,\varphi(x) + 0.7\,\varphi(x - 5)`.
 
     Parameters
@@ -62,10 +65,13 @@ def bimodal_pdf(x):
     array([0.1197, 0.0175, 0.2793])
     """
     x = np.asarray(x, dtype=np.float64)
-    return norm.pdf(x[..., None], _BIMODAL_MEANS) @ _BIMODAL_SHARES
+    hills: NDArray[np.float64] = norm.pdf(x[..., None], _BIMODAL_MEANS)
+    return hills @ _BIMODAL_PROBABILITIES
 
 
-def spirals(n, noise=0.01, random_state=None):
+def spirals(
+    n: int, noise: float = 0.01, random_state: Any = None
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     r"""Three spirals wound about the middle of the unit square.
 
     Arm k follows :math:`(\tfrac12, \tfrac12) + r\,(\cos\theta, \sin\theta)` from
@@ -104,7 +110,15 @@ def spirals(n, noise=0.01, random_state=None):
     return X, arm
 
 
-def clusters(n, d, *, n_clusters=8, width=0.08, centres=None, random_state=None):
+def clusters(
+    n: int,
+    d: int,
+    *,
+    n_clusters: int = 8,
+    width: float = 0.08,
+    centres: Any = None,
+    random_state: Any = None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     r"""Rows of round clusters, equally likely, with centres in the unit cube.
 
     Parameters

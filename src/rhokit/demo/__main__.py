@@ -2,14 +2,21 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from rhokit import __version__, demo
-from rhokit.demo import likely_digits, named_digits, photograph, report, values
+from rhokit.demo import (
+    classified_digits,
+    honest_intervals,
+    likely_digits,
+    photograph,
+    report_page,
+)
 from rhokit.demo.shared import installed
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the demo; returns the exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m rhokit.demo", description=demo.__doc__
@@ -23,8 +30,14 @@ def main(argv=None):
     print(f"rhokit {__version__}: densities, classes and values from small matrices\n")
     if not installed("matplotlib"):
         print("No pictures without matplotlib: pip install 'rhokit[plot]'\n")
-    for chapter in (likely_digits, photograph, named_digits, values, report):
-        chapter.tell(output)
+    for tell in (
+        likely_digits.tell,
+        photograph.tell,
+        classified_digits.tell,
+        honest_intervals.tell,
+        report_page.tell,
+    ):
+        tell(output)
     return 0
 
 

@@ -1,13 +1,16 @@
 """A density beside exact kernel density estimation, for the first two chapters."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.neighbors import KernelDensity
 
 from rhokit import DMKDE
+from rhokit.core import GaussianKernel
 from rhokit.demo.shared import SEED, columns, duration, entry, map_entry, timed
 from rhokit.progress import progress
 
@@ -24,17 +27,17 @@ class Timing:
 class Comparison:
     """A fitted model and exact KDE on the same held-out rows."""
 
-    model: Any
-    logs: np.ndarray
+    model: DMKDE
+    logs: NDArray[np.float64]
     timing: Timing
-    exact_logs: np.ndarray
+    exact_logs: NDArray[np.float64]
     exact_timing: Timing
 
 
 # ---- the work --------------------------------------------------------------------
 
 
-def compare(train, held_out, what):
+def compare(train: NDArray[Any], held_out: NDArray[Any], what: str) -> Comparison:
     """Fit DMKDE, with its defaults, and exact KDE to ``train``; score ``held_out``."""
     with progress(f"Fitting {what}"):
         warm_up(train)
@@ -53,31 +56,33 @@ def compare(train, held_out, what):
     )
 
 
-def warm_up(rows):
+def warm_up(rows: NDArray[Any]) -> None:
     """Let numba compile for rows like these, so that no clock counts it."""
     DMKDE(gamma=1.0, n_components=16).fit(rows[:64]).score_samples(rows[:64])
 
 
-def fit_and_prepare(rows):
+def fit_and_prepare(rows: NDArray[Any]) -> DMKDE:
     """A model that has done the work which the first score would do."""
-    model = DMKDE(random_state=SEED).fit(rows)
+    model: DMKDE = DMKDE(random_state=SEED).fit(rows)
     model.score_samples(rows[:1])
     return model
 
 
-def exact_kde(rows, model):
+def exact_kde(
+    rows: NDArray[Any], model: DMKDE
+) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
     """Log-density by scikit-learn at the model's γ and scaling, in the user's units."""
-    bandwidth = 1 / math.sqrt(2 * model.gamma_)
+    bandwidth = bandwidth_of(model)
     kde = KernelDensity(bandwidth=bandwidth).fit(model.scaling_.apply(rows))
 
-    def score_samples(rows):
-        scaled = model.scaling_.apply(rows)
-        return kde.score_samples(scaled) + model.scaling_.log_volume
+    def score_samples(rows: NDArray[Any]) -> NDArray[np.float64]:
+        logs = kde.score_samples(model.scaling_.apply(rows))
+        return np.asarray(logs + model.scaling_.log_volume)
 
     return score_samples
 
 
-def merge_error(model, train, held_out):
+def merge_error(model: DMKDE, train: NDArray[Any], held_out: NDArray[Any]) -> float:
     """Largest change of a log-density when two halves are fitted apart and merged."""
     middle = len(train) // 2
     first = model.blank().partial_fit(train[:middle])
@@ -86,13 +91,17 @@ def merge_error(model, train, held_out):
     return float(np.abs(merged - model.score_samples(held_out)).max())
 
 
+def bandwidth_of(model: Any) -> float:
+    """Standard deviation of the model's kernel, in scaled columns."""
+    return GaussianKernel(model.gamma_).bandwidth
+
+
 # ---- the words -------------------------------------------------------------------
 
 
-def describe(model):
+def describe(model: DMKDE) -> list[str]:
     """What the model chose, for somebody who has never seen one."""
-    floor = model.floor_
-    bandwidth = 1 / math.sqrt(2 * model.gamma_)
+    floor, bandwidth = model.floor_, bandwidth_of(model)
     return [
         *map_entry(model),
         *entry(
@@ -110,7 +119,7 @@ def describe(model):
     ]
 
 
-def _size(model):
+def _size(model: Any) -> str:
     total = model.state_.total[0]
     rows = "however many rows it is fitted to"
     if np.iscomplexobj(total):
@@ -119,7 +128,7 @@ def _size(model):
     return f"{size}: the density matrix has {size} x {size} numbers, {rows}"
 
 
-def table(result):
+def table(result: Comparison) -> list[str]:
     """Both estimators side by side, and how far apart they are."""
     rows = [
         ("", "mean log-density", "time", "time to score"),
@@ -136,5 +145,5 @@ def table(result):
     ]
 
 
-def _table_row(name, logs, timing):
+def _table_row(name: str, logs: NDArray[np.float64], timing: Timing) -> tuple[str, ...]:
     return name, f"{logs.mean():.3f}", duration(timing.fit), duration(timing.score)

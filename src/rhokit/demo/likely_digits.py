@@ -1,17 +1,27 @@
 """64 columns and few rows: likely, unlikely and new handwriting."""
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from rhokit.demo.densities import compare, describe, merge_error, table
+from rhokit.demo.densities import (
+    Comparison,
+    compare,
+    describe,
+    merge_error,
+    table,
+)
 from rhokit.demo.shared import NOTE, SEED, TITLE, draw_digit, save, show
 from rhokit.progress import progress
 
 _DIGITS_IN_A_ROW = 10
 
 
-def tell(output):
+def tell(output: Path) -> None:
     """Print the chapter, and draw its picture into the folder ``output``."""
     data = load_digits()
     train, held_out, _, images = train_test_split(
@@ -32,7 +42,12 @@ def tell(output):
     save(draw, output / "digits.png", result, held_out)
 
 
-def least_likely(logs, images, digits, count=5):
+def least_likely(
+    logs: NDArray[np.float64],
+    images: NDArray[Any],
+    digits: NDArray[Any],
+    count: int = 5,
+) -> list[str]:
     """The images that the model finds strangest, the strangest first."""
     order = np.argsort(logs)[:count]
     rows = {
@@ -43,7 +58,7 @@ def least_likely(logs, images, digits, count=5):
     return [f"{name:<11} " + "".join(f"{v:>10}" for v in rows[name]) for name in rows]
 
 
-def draw(figure, result, held_out):
+def draw(figure: Any, result: Comparison, held_out: NDArray[Any]) -> None:
     """The most and least likely digits, and new ones drawn from the density."""
     count = _DIGITS_IN_A_ROW
     order = np.argsort(result.logs)

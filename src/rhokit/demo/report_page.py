@@ -1,17 +1,21 @@
 """A page to pass on: what a colleague wants to know of a model."""
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.datasets import load_diabetes
 
 from rhokit import QMRegressor
+from rhokit.demo.honest_intervals import holds
 from rhokit.demo.shared import SEED, hold_out_a_quarter, installed, percent, show
-from rhokit.demo.values import holds
 from rhokit.progress import progress
 
 _COVERAGE = 0.9
 
 
-def tell(output):
+def tell(output: Path) -> None:
     """Write the report of a model into the folder ``output``, and say where it is."""
     print("5. A page to pass on: the report of a model")
     if not installed("jinja2"):
@@ -37,7 +41,7 @@ def tell(output):
     print()
 
 
-def named(rows, names):
+def named(rows: NDArray[Any], names: list[str]) -> Any:
     """Rows as a table with names, where pyarrow can make one."""
     if not installed("pyarrow"):
         return rows
@@ -46,7 +50,7 @@ def named(rows, names):
     return pa.table(dict(zip(names, rows.T, strict=True)))
 
 
-def summary(model, rows, target):
+def summary(model: Any, rows: Any, target: NDArray[Any]) -> list[str]:
     """What the page says first."""
     error = np.abs(model.predict(rows) - target).mean()
     inside = holds(model.predict_interval(rows, _COVERAGE), target).mean()

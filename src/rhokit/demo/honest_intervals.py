@@ -1,10 +1,13 @@
 """Values with honest intervals: how often does the truth lie inside?"""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.metrics import r2_score
@@ -17,6 +20,7 @@ from rhokit.demo.shared import (
     RED,
     SEED,
     SHADES,
+    Split,
     columns,
     duration,
     hold_out_a_quarter,
@@ -39,7 +43,7 @@ class Verdict:
 
     model: Any
     r2: float
-    inside: list[float]  # share of the true values in their intervals
+    inside: list[float]  # part of the true values in their intervals
     widths: list[float]  # mean of the intervals
     fit_time: float
 
@@ -47,7 +51,7 @@ class Verdict:
 class ConformalForest:
     """A random forest; its intervals are as wide as its errors on rows set aside."""
 
-    def fit(self, rows, values):
+    def fit(self, rows: NDArray[Any], values: NDArray[Any]) -> Self:
         """Grow the forest on three quarters of the rows, try it on the others."""
         parts = hold_out_a_quarter(rows, values)
         self._forest = RandomForestRegressor(random_state=SEED)
@@ -55,18 +59,18 @@ class ConformalForest:
         self._errors = np.sort(np.abs(parts.target - self.predict(parts.held_out)))
         return self
 
-    def predict(self, rows):
+    def predict(self, rows: Any) -> NDArray[np.float64]:
         """The forest's mean."""
-        return self._forest.predict(rows)
+        return np.asarray(self._forest.predict(rows))
 
-    def predict_interval(self, rows, coverage=0.9):
+    def predict_interval(self, rows: Any, coverage: float = 0.9) -> NDArray[np.float64]:
         """The mean, give or take an error that enough of the spare rows stay below."""
         rank = math.ceil(coverage * (len(self._errors) + 1))
         error = np.append(self._errors, np.inf)[rank - 1]
-        return self.predict(rows)[:, None] + [-error, error]
+        return self.predict(rows)[:, None] + np.array([-error, error])
 
 
-def tell(output):
+def tell(output: Path) -> None:
     """Print the chapter, and draw its picture into the folder ``output``."""
     data = load_diabetes(scaled=False)
     count, width = data.data.shape
@@ -76,7 +80,7 @@ def tell(output):
         f"{count:,} patients, {width} columns; {_SPLITS} times a quarter is held out",
         "",
     )
-    verdicts = {}
+    verdicts: dict[str, list[Verdict]] = {}
     for name, make in regressors().items():
         with progress(f"Predicting with {name}"):
             verdicts[name] = [judge(make(), each) for each in splits]
@@ -89,7 +93,7 @@ def tell(output):
 # ---- the work --------------------------------------------------------------------
 
 
-def regressors():
+def regressors() -> dict[str, Callable[[], Any]]:
     """How to make the models, by name; ours is the first."""
     return {
         "QMRegressor": lambda: QMRegressor(random_state=SEED),
@@ -97,7 +101,7 @@ def regressors():
     }
 
 
-def judge(model, split):
+def judge(model: Any, split: Split) -> Verdict:
     """Fit a model, and count how many held-out values its intervals hold."""
     _, fit_time = timed(model.fit, split.train, split.train_target)
     intervals = [model.predict_interval(split.held_out, c) for c in _COVERAGES]
@@ -110,7 +114,7 @@ def judge(model, split):
     )
 
 
-def holds(intervals, values):
+def holds(intervals: NDArray[Any], values: NDArray[Any]) -> NDArray[np.bool_]:
     """Which values lie in their intervals (n, 2)."""
     return (intervals[:, 0] <= values) & (values <= intervals[:, 1])
 
@@ -118,7 +122,7 @@ def holds(intervals, values):
 # ---- the words -------------------------------------------------------------------
 
 
-def table(verdicts, count):
+def table(verdicts: dict[str, list[Verdict]], count: int) -> list[str]:
     """Both models side by side, as means over the splits."""
     asked = [percent(coverage, 0) for coverage in _COVERAGES]
     rows = [
@@ -127,7 +131,7 @@ def table(verdicts, count):
     ]
     rows += [(name, *_means(parts)) for name, parts in verdicts.items()]
     ours = next(iter(verdicts.values()))
-    spread = np.std([verdict.inside[-1] for verdict in ours])
+    spread = float(np.std([verdict.inside[-1] for verdict in ours]))
     return [
         *columns(rows, (17, 6, 10, 10, 10, 11, 10)),
         "",
@@ -141,20 +145,20 @@ def table(verdicts, count):
     ]
 
 
-def _means(verdicts):
+def _means(verdicts: list[Verdict]) -> tuple[str, ...]:
     inside = np.mean([verdict.inside for verdict in verdicts], axis=0)
     return (
         f"{np.mean([verdict.r2 for verdict in verdicts]):.2f}",
-        *(percent(share) for share in inside),
+        *(percent(each) for each in inside.tolist()),
         f"{np.mean([verdict.widths[-1] for verdict in verdicts]):.0f}",
-        duration(np.mean([verdict.fit_time for verdict in verdicts])),
+        duration(float(np.mean([verdict.fit_time for verdict in verdicts]))),
     )
 
 
 # ---- the picture -----------------------------------------------------------------
 
 
-def draw(figure, split, model, column):
+def draw(figure: Any, split: Split, model: Any, column: int) -> None:
     """A fan of quantiles over one column, and intervals of rows held out."""
     figure.set_size_inches(11, 5)
     left, right = figure.subplots(1, 2, sharey=True)
@@ -162,7 +166,7 @@ def draw(figure, split, model, column):
     _draw_intervals(right, split, model)
 
 
-def _draw_fan(axes, split, column):
+def _draw_fan(axes: Any, split: Split, column: int) -> None:
     """Quantiles of a model that sees one column, over that column."""
     model = QMRegressor(random_state=SEED)
     model.fit(split.train[:, [column]], split.train_target)
@@ -181,13 +185,13 @@ def _draw_fan(axes, split, column):
     axes.legend(fontsize=9, labelcolor=FAINT, frameon=False, loc="upper left")
 
 
-def fan(model, rows, coverage):
-    """The two quantiles between which this share of the values lies."""
+def fan(model: Any, rows: NDArray[Any], coverage: float) -> NDArray[np.float64]:
+    """The two quantiles (2, n) between which this part of the values lies."""
     tails = (1 - coverage) / 2, (1 + coverage) / 2
-    return model.predict_quantiles(rows, tails).T
+    return np.asarray(model.predict_quantiles(rows, tails)).T
 
 
-def _draw_intervals(axes, split, model):
+def _draw_intervals(axes: Any, split: Split, model: Any) -> None:
     """Held-out rows in the order of their predictions, with intervals."""
     mean = model.predict(split.held_out)
     order = np.argsort(mean)
@@ -200,7 +204,7 @@ def _draw_intervals(axes, split, model):
         axes.vlines(place[which], *interval[which].T, color=colour, lw=1.2, alpha=0.3)
         axes.scatter(place[which], truth[which], s=12, c=colour, lw=0, label=name)
     axes.plot(place, mean[order], color=INK, lw=1.5, label="predicted")
-    share = percent(_COVERAGES[-1], 0)
-    title = f"From all columns: intervals of {share} for patients held out"
+    asked = percent(_COVERAGES[-1], 0)
+    title = f"From all columns: intervals of {asked} for patients held out"
     label(axes, title, "patients, in the order of their predictions")
     axes.legend(fontsize=9, labelcolor=FAINT, frameon=False, loc="upper left")
