@@ -295,14 +295,14 @@ class TestInput:
         assert np.isfinite(DMKDE(gamma=1.0).fit(np.ones((10, 2))).score([[1.0, 1.0]]))
 
     BAD: ClassVar = {
-        "nan": (lambda X: np.where(np.arange(2) == 1, np.nan, X), "NaN in column 1"),
+        "nan": (lambda X: np.where(np.arange(2) == 1, np.nan, X), "column 1: .*NaN"),
         "inf": (
             lambda X: np.where(np.arange(2) == 0, np.inf, X),
-            "infinity in column 0",
+            "column 0: .*infinity",
         ),
         "width": (lambda X: X[:, :1], r"1 features.*expecting 2 features"),
         "empty": (lambda X: X[:0], "0 sample"),
-        "text": (lambda X: np.full(X.shape, "high"), "column 0 of X holds 'high'"),
+        "text": (lambda X: np.full(X.shape, "high"), "column 0: .*holds 'high'"),
         "one dimension": (lambda X: X[:, 0], "1D array"),
         "complex": (lambda X: X + 1j, "Complex data not supported"),
     }
@@ -338,7 +338,7 @@ class TestInput:
     def test_frames_name_the_column(self, rows):
         frame = pd.DataFrame(rows, columns=["height", "weight"])
         model = DMKDE(gamma=1.0, n_components=16).fit(frame)
-        with pytest.raises(ValueError, match="NaN in column 'weight'"):
+        with pytest.raises(ValueError, match="column 'weight': .*NaN"):
             model.score_samples(frame.assign(weight=np.nan))
         with pytest.raises(ValueError, match="'weight' of X holds 'heavy'"):
             model.score_samples(frame.assign(weight="heavy"))
@@ -348,7 +348,7 @@ class TestInput:
     @pytest.mark.parametrize(
         ("weights", "message"),
         [
-            ([-1.0] + [1.0] * 99, "negative, got -1.0 in row 0"),
+            ([-1.0] + [1.0] * 99, "row 0: .*negative, got -1.0"),
             ([1.0] * 3, r"shape \(100,\)"),
             ([0.0] * 100, "zero for every row"),
             ([np.nan] * 100, "sample_weight contains NaN"),

@@ -244,7 +244,7 @@ class TestWidening:
             model.partial_fit(np.clip(ROWS[:, :2], -0.5, 0.5) + outside)
         assert len(seen) == 1
         new, text = model.feature_map_, str(seen[0].message)
-        assert text.startswith("7 of 60 rows lie outside the box of this DMKDE's grid")
+        assert text.startswith("7 of 60 rows lie outside the box of this model's grid")
         before, after = (f"[{m.low_[1]:.4g}, {m.high_[1]:.4g}]" for m in (old, new))
         assert f"column 1 from {before} to {after}. " in text
         assert "column 0" not in text
