@@ -18,7 +18,6 @@ from rhokit.core.measurement import factor_born
 from rhokit.core.spectrum import (
     Rank,
     eigen_factor,
-    leading_eigenpairs,
     square_root_factor,
 )
 from rhokit.core.sums import Sums, check_factor, checked_outcomes, inverse_weight
@@ -106,8 +105,8 @@ class DensityMatrix(Sums):
     def eigenvalues(self) -> Array:
         """Spectrum of each density matrix, descending, shape (K, D)."""
         xp = array_namespace(self.total)
-        rho = self.normalized()
-        return xp.stack([leading_eigenpairs(rho[k, ...])[0] for k in self._outcomes()])
+        values = xp.linalg.eigvalsh(self.normalized())
+        return xp.clip(xp.flip(values, axis=-1), 0, None)
 
     def factorize(
         self, rank: Rank = None, *, energy: float | None = None

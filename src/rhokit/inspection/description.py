@@ -27,11 +27,14 @@ class ColumnDescription:
     kind : {"number", "category", "ordered"}
     bandwidth : float or None
         The kernel's width in the column's own units, None where columns are mixed.
+    categories : tuple, optional
+        In their order; None of a column of numbers, and where they are not known.
     """
 
     name: str
     kind: str
     bandwidth: float | None
+    categories: tuple[Any, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -179,5 +182,7 @@ def _columns(estimator: Any, model: Model) -> tuple[ColumnDescription, ...]:
         for column, place in enumerate(model.plan.columns.starts.tolist()):
             if kinds[column] == NUMBER:
                 widths[column] = unit / abs(float(scaling.matrix[place]))
-    parts = zip(names, kinds, widths, strict=True)
+    schema = model.plan.columns.schema
+    known = (None,) * len(names) if schema is None else schema.categories
+    parts = zip(names, kinds, widths, known, strict=True)
     return tuple(ColumnDescription(*part) for part in parts)

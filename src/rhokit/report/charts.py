@@ -5,11 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from rhokit.report.class_quality import Bin
+from rhokit.inspection import (
+    Histogram,
+    PredictedValues,
+    ReliabilityCurve,
+    Spectrum,
+    inside,
+)
+from rhokit.report.columns import ColumnShape, Pair
 from rhokit.report.contours import area_above
-from rhokit.report.shape import ColumnShape, Histogram, Pair, Spectrum
 from rhokit.report.svg import WIDTH, Frame, Mark, chart, polyline, tag, write
-from rhokit.report.value_quality import ValueQuality
 from rhokit.report.words import count, fixed, number, percent, shortened
 
 _ROOM = 1.06  # above the highest value
@@ -24,18 +29,17 @@ _BAR, _BAR_LEFT, _BAR_RIGHT, _BAR_TOP = 22, 118, 52, 8
 def column_chart(shape: ColumnShape) -> str | None:
     """One column: its values as bars, the model's density as a curve over them."""
     if shape.categories:
-        return bar_chart(shape.name, shape.categories, shape.shares)
+        return bar_chart(shape.name, shape.categories, shape.probabilities)
     if shape.histogram is None:
         return None
-    if shape.x is None or shape.density is None:
+    if shape.curve is None:
         return histogram_chart(shape.histogram, shape.name, f"Values of {shape.name}")
-    edges, counts = shape.histogram.edges, shape.histogram.counts
-    total = max(counts.sum() + shape.histogram.n_outside, 1)
-    heights = counts / (total * np.diff(edges))
-    top = max(float(heights.max()), float(shape.density.max()), 1e-300) * _ROOM
+    (x,), density = shape.curve.axes, shape.curve.density
+    edges, heights = shape.histogram.edges, shape.histogram.density
+    top = max(float(heights.max()), float(density.max()), 1e-300) * _ROOM
     frame = Frame((edges[0], edges[-1]), (0.0, top))
-    curve = frame.path(shape.x, np.maximum(shape.density, 0))
-    first, last = frame.across(shape.x[0]), frame.across(shape.x[-1])
+    curve = frame.path(x, np.maximum(density, 0))
+    first, last = frame.across(x[0]), frame.across(x[-1])
     body = [
         frame.axes(shape.name, "density"),
         _bars(frame, edges, heights, "bar faint"),
@@ -45,10 +49,10 @@ def column_chart(shape: ColumnShape) -> str | None:
         tag("path", d=curve, class_="line"),
     ]
     marks = [
-        Mark(frame.across(x), frame.up(max(y, 0.0)), (number(x), number(y)))
-        for x, y in zip(shape.x.tolist(), shape.density.tolist(), strict=True)
+        Mark(frame.across(at), frame.up(max(height, 0.0)), (number(at), number(height)))
+        for at, height in zip(x.tolist(), density.tolist(), strict=True)
     ]
-    peak = shape.x[int(np.argmax(shape.density))]
+    peak = x[int(np.argmax(density))]
     label = f"Density of {shape.name}, highest at {number(peak, 3)}"
     return chart("".join(body), label=label, names=(shape.name, "density"), marks=marks)
 
@@ -74,19 +78,21 @@ def histogram_chart(
 
 
 def bar_chart(
-    name: str, pairs: tuple[tuple[str, int], ...], shares: tuple[float, ...] = ()
+    name: str,
+    pairs: tuple[tuple[str, int], ...],
+    probabilities: tuple[float, ...] = (),
 ) -> str:
     """Categories and how often they come, as bars that lie.
 
-    ``shares`` are the model's own probabilities, drawn as a line across each bar.
+    ``probabilities`` are the model's own, drawn as a line across each bar.
     """
     total, most = sum(n for _, n in pairs), max(n for _, n in pairs)
-    has_model = any(map(math.isfinite, shares))
+    has_model = any(map(math.isfinite, probabilities))
     unit = (WIDTH - _BAR_LEFT - _BAR_RIGHT) / most
     body, marks = [], []
     for place, (word, n) in enumerate(pairs):
         y = _BAR_TOP + place * _BAR
-        expected = shares[place] if has_model else math.nan
+        expected = probabilities[place] if has_model else math.nan
         body.append(_lying_bar(word, n, y, unit * n, unit * expected * total))
         values = [word, number(n, 9), percent(n / total)]
         values += [percent(expected)] if has_model else []
@@ -128,24 +134,32 @@ def _lying_bar(word: str, n: int, y: float, width: float, expected: float) -> st
     return "".join(parts)
 
 
-def reliability_chart(bins: tuple[Bin, ...]) -> str:
-    """Confidence against the share of right answers, larger dots for more rows."""
+def reliability_chart(curve: ReliabilityCurve) -> str:
+    """Confidence against the fraction of right answers, larger dots for more rows."""
     frame = Frame((0.0, 1.0), (0.0, 1.0), height=_SQUARE)
-    most = max(each.n_rows for each in bins)
+    most = int(curve.counts.max())
+    bins = list(
+        zip(
+            curve.predicted.tolist(),
+            curve.observed.tolist(),
+            curve.counts.tolist(),
+            strict=True,
+        )
+    )
     dots = [
         tag(
             "circle",
-            cx=frame.across(each.confidence),
-            cy=frame.up(each.right),
-            r=3 + 6 * math.sqrt(each.n_rows / most),
+            cx=frame.across(predicted),
+            cy=frame.up(observed),
+            r=3 + 6 * math.sqrt(n / most),
             class_="dot",
         )
-        for each in bins
+        for predicted, observed, n in bins
     ]
     gaps = [
-        tag("path", d=f"M{x:.1f} {frame.up(each.right):.1f}V{y:.1f}", class_="gap")
-        for each in bins
-        for x, y in [(frame.across(each.confidence), frame.up(each.confidence))]
+        tag("path", d=f"M{x:.1f} {frame.up(observed):.1f}V{y:.1f}", class_="gap")
+        for predicted, observed, _ in bins
+        for x, y in [(frame.across(predicted), frame.up(predicted))]
     ]
     body = [
         frame.axes("probability of the answer", "share of right answers"),
@@ -155,25 +169,24 @@ def reliability_chart(bins: tuple[Bin, ...]) -> str:
     ]
     marks = [
         Mark(
-            frame.across(each.confidence),
-            frame.up(each.right),
-            (percent(each.confidence), percent(each.right), number(each.n_rows, 9)),
+            frame.across(predicted),
+            frame.up(observed),
+            (percent(predicted), percent(observed), number(n, 9)),
         )
-        for each in bins
+        for predicted, observed, n in bins
     ]
     label = "Probability of answers against the share of them that are right"
-    names = "probability", "right", "rows"
     return chart(
         "".join(body),
         label=label,
-        names=names,
+        names=("probability", "right", "rows"),
         marks=marks,
         height=_SQUARE,
         nearest="xy",
     )
 
 
-def coverage_chart(value: ValueQuality) -> str:
+def coverage_chart(value: PredictedValues) -> str:
     """Coverage that was asked for against the share of values inside."""
     achieved = value.achieved or ()
     frame = Frame((0.0, 1.0), (0.0, 1.0), height=_SQUARE)
@@ -203,12 +216,11 @@ def coverage_chart(value: ValueQuality) -> str:
     )
 
 
-def interval_chart(value: ValueQuality) -> str:
+def interval_chart(value: PredictedValues, coverage: float) -> str:
     """Predictions against the truth, with the interval of each row; truth is known."""
     some = _spread_over(value.predicted, _MOST_INTERVALS)
-    predicted, interval = value.predicted[some], value.interval[some]
+    predicted, interval = value.predicted[some], value.interval(coverage)[some]
     truth = np.asarray(value.truth)[some]
-    inside = (interval[:, 0] <= truth) & (truth <= interval[:, 1])
     low = float(min(interval.min(), truth.min()))
     high = float(max(interval.max(), truth.max()))
     frame = Frame(
@@ -218,17 +230,18 @@ def interval_chart(value: ValueQuality) -> str:
     )
     body = [frame.axes("predicted", "true value, and interval")]
     marks = []
-    for x, (a, b), y, held in zip(predicted, interval, truth, inside, strict=True):
+    held = inside(interval, truth)
+    for x, (a, b), y, holds in zip(predicted, interval, truth, held, strict=True):
         across, at = frame.across(x), frame.up(y)
         line = f"M{across:.1f} {frame.up(a):.1f}V{frame.up(b):.1f}"
         body.append(tag("path", d=line, class_="whisker"))
         body.append(
-            tag("circle", cx=across, cy=at, r=2.4, class_="dot" if held else "ring")
+            tag("circle", cx=across, cy=at, r=2.4, class_="dot" if holds else "ring")
         )
         span = f"{number(a)} to {number(b)}"
         marks.append(Mark(across, at, (number(x), number(y), span)))
     body.append(_equal(frame))
-    names = "predicted", "true", f"{percent(value.main, 0)} interval"
+    names = "predicted", "true", f"{percent(coverage, 0)} interval"
     return chart(
         "".join(body),
         label=f"Predictions of {value.name} against the truth, with intervals",
@@ -241,35 +254,36 @@ def interval_chart(value: ValueQuality) -> str:
 
 def pair_chart(pair: Pair) -> str:
     """The density of two columns as shaded areas, and some of the rows as dots."""
-    ends = [(float(axis[0]), float(axis[-1])) for axis in (pair.x, pair.y)]
+    (x, y), density = pair.grid.axes, pair.grid.density
+    ends = [(float(axis[0]), float(axis[-1])) for axis in (x, y)]
     frame = Frame(ends[0], ends[1], height=_SQUARE)
-    steps = [float(axis[1] - axis[0]) for axis in (pair.x, pair.y)]
+    steps = [float(axis[1] - axis[0]) for axis in (x, y)]
 
     def place(point: tuple[float, float]) -> tuple[float, float]:
         column, row = point
-        x, y = ends[0][0] + column * steps[0], ends[1][0] + row * steps[1]
-        return round(frame.across(x), 1), round(frame.up(y), 1)
+        across = frame.across(ends[0][0] + column * steps[0])
+        return round(across, 1), round(frame.up(ends[1][0] + row * steps[1]), 1)
 
     body = [frame.axes(*pair.names)]
-    for level in pair.levels:
-        polygons = area_above(pair.density, level)
+    for level in pair.levels.tolist():
+        polygons = area_above(density, level)
         d = "".join(polyline(map(place, polygon), closed=True) for polygon in polygons)
         body.append(tag("path", d=d, class_="shade"))
     (x_low, x_high), (y_low, y_high) = ends
     body += [
-        tag("circle", cx=frame.across(x), cy=frame.up(y), r=1.2, class_="grain")
-        for x, y in pair.dots.tolist()
-        if x_low <= x <= x_high and y_low <= y <= y_high
+        tag("circle", cx=frame.across(a), cy=frame.up(b), r=1.2, class_="grain")
+        for a, b in pair.dots.tolist()
+        if x_low <= a <= x_high and y_low <= b <= y_high
     ]
-    step = -(-len(pair.x) // _MARKS_PER_SIDE)
+    step = -(-len(x) // _MARKS_PER_SIDE)
     marks = [
         Mark(
-            frame.across(pair.x[i]),
-            frame.up(pair.y[j]),
-            (number(pair.x[i]), number(pair.y[j]), number(pair.density[j, i])),
+            frame.across(x[i]),
+            frame.up(y[j]),
+            (number(x[i]), number(y[j]), number(density[j, i])),
         )
-        for j in range(0, len(pair.y), step)
-        for i in range(0, len(pair.x), step)
+        for j in range(0, len(y), step)
+        for i in range(0, len(x), step)
     ]
     return chart(
         "".join(body),
@@ -281,24 +295,25 @@ def pair_chart(pair: Pair) -> str:
     )
 
 
-def spectrum_chart(spectrum: Spectrum) -> str:
+def spectrum_chart(spectrum: Spectrum, rank: int | None) -> str:
     """Eigenvalues on a logarithmic scale, with the rank that is kept."""
-    seen = spectrum.values[spectrum.values > _LEAST_EIGENVALUE * spectrum.values[0]]
+    values = spectrum.fractions[0]
+    seen = values[values > _LEAST_EIGENVALUE * values[0]]
     logs = np.log10(seen)
     low, high = math.floor(logs[-1] - 1e-9), math.ceil(logs[0] + 1e-9)
     every = -(-(high - low) // 5)
     words = {float(k): _power_of_ten(k) for k in range(high, low - 1, -every)}
-    end = float(max(len(seen), spectrum.rank or 1, 2))
+    end = float(max(len(seen), rank or 1, 2))
     frame = Frame((0.0, end * 1.02), (float(low), float(high)))
     places = np.arange(1, len(seen) + 1)
     body = [
         frame.axes("eigenvector, the largest first", "share of the rows", words),
         tag("path", d=frame.path(places, logs), class_="line"),
     ]
-    if spectrum.rank is not None and spectrum.rank < len(spectrum.values):
-        body.append(_upright(frame, float(spectrum.rank), f"rank {spectrum.rank}"))
+    if rank is not None and rank < spectrum.dim:
+        body.append(_upright(frame, float(rank), f"rank {rank}"))
     some = np.unique(np.geomspace(1, len(seen), _MOST_EIGENVALUES).astype(int)) - 1
-    sums = np.cumsum(spectrum.values)
+    sums = np.cumsum(values)
     marks = [
         Mark(
             frame.across(k + 1),
@@ -309,7 +324,7 @@ def spectrum_chart(spectrum: Spectrum) -> str:
     ]
     label = (
         f"{count(len(seen), 'eigenvalue')} that are not zero, effective rank "
-        f"{fixed(spectrum.effective_rank, 1)}"
+        f"{fixed(spectrum.effective_rank[0], 1)}"
     )
     names = "eigenvector", "share", "all up to it"
     return chart("".join(body), label=label, names=names, marks=marks)

@@ -4,33 +4,66 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 import rhokit
-from rhokit.report.class_quality import ClassQuality, judge_classes
-from rhokit.report.density_quality import DensityQuality, judge_density
-from rhokit.report.fitted import (
-    CLASSES,
-    DENSITY,
-    VALUES,
-    Fitted,
-    describe,
-    kind_of,
-    one_pass,
-)
-from rhokit.report.rows import Rows, take_rows
-from rhokit.report.shape import (
-    ColumnShape,
-    Pair,
+from rhokit.inspection import (
+    Description,
+    InspectedRows,
+    PredictedLabels,
+    PredictedValues,
+    RowScores,
     Spectrum,
-    column_shapes,
-    pair_shape,
+    can_leave_out,
+    describe,
+    inspect_rows,
+    kind_of,
+    landmark_reach,
+    matrix_size,
+    normal_score,
+    one_pass,
+    predict_labels,
+    predict_values,
+    score_rows,
     spectrum,
 )
-from rhokit.report.value_quality import ValueQuality, judge_values
+from rhokit.inspection.subjects import NUMBER, column_kinds, fitted_model
+from rhokit.report.columns import (
+    ColumnRange,
+    ColumnShape,
+    Pair,
+    column_ranges,
+    column_shapes,
+    pair_shape,
+)
 from rhokit.validation import check_count
 
 # Rows that are looked at: distributions over classes, and more so over levels, cost
 # as many measurements as there are outcomes.
-MAX_ROWS = {DENSITY: 5_000, CLASSES: 2_000, VALUES: 1_000}
+MAX_ROWS = {"density": 5_000, "classes": 2_000, "ordered": 2_000, "values": 1_000}
+MAIN_COVERAGE = 0.9
+"""Coverage of the intervals that are shown row by row."""
+# A larger matrix takes too long to decompose for a page.
+_LARGEST_MATRIX = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class DensityFacts:
+    """How likely the rows are under a model, and whether it has a right to say so.
+
+    Parameters
+    ----------
+    scores : RowScores
+    normal_mean : float
+        Mean log-density by the normal distribution of these very rows; NaN if unknown.
+    reach : array of shape (m,), or None
+        How well landmarks represent each row that lacks no value.
+    """
+
+    scores: RowScores
+    normal_mean: float
+    reach: NDArray[np.float64] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,15 +77,18 @@ class Facts:
         Of rhokit, and the day.
     training : bool
         Whether the rows are those that the model was fitted to.
-    rows : Rows
-    fitted : Fitted
-    density : DensityQuality or None
-    classes : ClassQuality or None
-    values : tuple of ValueQuality
+    rows : InspectedRows
+    fitted : Description
+    ranges : tuple of ColumnRange
+        One per column.
+    density : DensityFacts or None
+    classes : PredictedLabels or None
+    values : tuple of PredictedValues
         One per target.
     columns : tuple of ColumnShape
     pair : Pair or None
     spectrum : Spectrum or None
+        Of all rows, whatever their outcome.
     """
 
     title: str | None
@@ -60,14 +96,20 @@ class Facts:
     version: str
     written: str
     training: bool
-    rows: Rows
-    fitted: Fitted
-    density: DensityQuality | None
-    classes: ClassQuality | None
-    values: tuple[ValueQuality, ...]
+    rows: InspectedRows
+    fitted: Description
+    ranges: tuple[ColumnRange, ...]
+    density: DensityFacts | None
+    classes: PredictedLabels | None
+    values: tuple[PredictedValues, ...]
     columns: tuple[ColumnShape, ...]
     pair: Pair | None
     spectrum: Spectrum | None
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds of the columns."""
+        return tuple(column.kind for column in self.fitted.columns)
 
 
 def gather(
@@ -88,15 +130,14 @@ def gather(
     >>> from rhokit import DMKDE
     >>> X = np.random.default_rng(0).normal(size=(500, 1))
     >>> facts = gather(DMKDE(random_state=0).fit(X), X, training=True)
-    >>> facts.fitted.weight, facts.density.leave_one_out, facts.density.n_zero
+    >>> facts.fitted.weight, facts.density.scores.left_out, facts.density.scores.n_zero
     (500.0, True, 0)
     """
     check_count("max_rows", max_rows)
     kind = kind_of(model)
-    rows = take_rows(X, y, model, max_rows or MAX_ROWS[kind])
-    fitted = describe(model, rows)
-    # The factor is the same for every part of a density: it is computed once.
-    lean = one_pass(model).compact() if kind == DENSITY else model
+    rows = inspect_rows(X, y, model, max_rows or MAX_ROWS.get(kind, 5_000))
+    fitted, density = describe(model), _lean_density(model)
+    has_labels = kind in ("classes", "ordered")
     return Facts(
         title=title,
         source=source,
@@ -105,10 +146,58 @@ def gather(
         training=training,
         rows=rows,
         fitted=fitted,
-        density=judge_density(model, rows, training),
-        classes=judge_classes(model, rows) if kind == CLASSES else None,
-        values=judge_values(model, rows) if kind == VALUES else (),
-        columns=column_shapes(lean, rows),
-        pair=pair_shape(lean, rows),
-        spectrum=spectrum(model),
+        ranges=column_ranges(rows, fitted.columns),
+        density=density_facts(model, rows, training),
+        classes=predict_labels(model, rows.X, rows.y) if has_labels else None,
+        values=predict_values(model, rows.X, rows.y) if kind == "values" else (),
+        columns=column_shapes(density, rows, fitted.columns),
+        pair=pair_shape(density, rows, fitted.columns),
+        spectrum=_small_spectrum(model),
     )
+
+
+def density_facts(
+    model: Any, rows: InspectedRows, training: bool
+) -> DensityFacts | None:
+    """Score rows, where the model has densities; None where it has none."""
+    if not hasattr(model, "score_samples"):
+        return None
+    leave_out = training and _leaves_out(model, rows)
+    scores = score_rows(model, rows.X, rows.y, leave_one_out=leave_out)
+    return DensityFacts(scores, _normal_mean(model, rows), _reach(model, rows))
+
+
+def _leaves_out(model: Any, rows: InspectedRows) -> bool:
+    """Whether these rows can be left out of the model in turn."""
+    numeric = fitted_model(model).plan.feature_map.numeric_rows
+    if numeric and rows.gaps.any():
+        return False
+    return can_leave_out(model, rows.y is not None)
+
+
+def _normal_mean(model: Any, rows: InspectedRows) -> float:
+    kinds = column_kinds(model)
+    if set(kinds) != {NUMBER}:
+        return float("nan")
+    table = np.column_stack([rows.numbers(place) for place in range(len(kinds))])
+    return normal_score(table)
+
+
+def _reach(model: Any, rows: InspectedRows) -> NDArray[np.float64] | None:
+    whole = rows.without_gaps()
+    return landmark_reach(model, whole) if len(whole) else None
+
+
+def _lean_density(model: Any) -> Any:
+    """A density of numbers with a factor, computed once for all its parts, or None."""
+    found = fitted_model(model)
+    if found.readout.kind != "density" or found.plan.gamma is None:
+        return None
+    return one_pass(model).compact()
+
+
+def _small_spectrum(model: Any) -> Spectrum | None:
+    size = matrix_size(model)
+    if size is None or size > _LARGEST_MATRIX:
+        return None
+    return spectrum(model, outcomes="pooled")

@@ -9,8 +9,7 @@ from typing import Any
 
 from rhokit.io.atomic import write_atomically
 from rhokit.progress import progress
-from rhokit.report.facts import Facts, gather
-from rhokit.report.fitted import CLASSES, DENSITY
+from rhokit.report.facts import MAIN_COVERAGE, Facts, gather
 from rhokit.report.sections import Entry, all_sections
 from rhokit.report.words import count, fixed, number, percent
 
@@ -138,11 +137,9 @@ def _policy(style: str, script: str) -> str:
 def _title(facts: Facts) -> str:
     fitted = facts.fitted
     columns = count(fitted.n_columns, "column")
-    if fitted.kind == DENSITY:
-        return f"Density of {columns}"
-    if fitted.kind == CLASSES and facts.classes is not None:
+    if facts.classes is not None:
         return f"{count(len(facts.classes.classes), 'class', 'classes')} from {columns}"
-    return f"Values from {columns}"
+    return f"Values from {columns}" if facts.values else f"Density of {columns}"
 
 
 def _lede(facts: Facts) -> str:
@@ -166,9 +163,9 @@ def _tiles(facts: Facts) -> list[Entry]:
         return [*_value_tiles(facts), rows]
     if facts.density is None:
         return [rows]
-    tiles = [Entry("mean log-density", fixed(facts.density.mean, 2))]
+    tiles = [Entry("mean log-density", fixed(facts.density.scores.mean, 2))]
     if facts.spectrum is not None:
-        rank = fixed(facts.spectrum.effective_rank, 1)
+        rank = fixed(facts.spectrum.effective_rank[0], 1)
         tiles.append(Entry("effective rank", rank))
     n_columns = facts.fitted.n_columns
     word = "column" if n_columns == 1 else "columns"
@@ -179,10 +176,11 @@ def _class_tiles(facts: Facts) -> list[Entry]:
     classes = facts.classes
     if classes is None:
         return []
+    curve = classes.reliability
     known = [
         ("right answers", classes.accuracy),
-        ("without an answer", classes.rejected),
-        ("calibration error", classes.calibration_error),
+        ("without an answer", None if curve is None else classes.rejected_fraction),
+        ("calibration error", None if curve is None else curve.error),
     ]
     tiles = [Entry(word, percent(v)) for word, v in known if v is not None]
     return [*tiles, Entry("classes", str(len(classes.classes)))]
@@ -190,7 +188,7 @@ def _class_tiles(facts: Facts) -> list[Entry]:
 
 def _value_tiles(facts: Facts) -> list[Entry]:
     value = facts.values[0]
-    main = value.nominal.index(value.main)
+    main = value.nominal.index(MAIN_COVERAGE)
     if len(facts.values) > 1:
         return [Entry("targets", str(len(facts.values)))]
     if value.achieved is None or value.r2 is None or value.absolute_error is None:
@@ -199,6 +197,7 @@ def _value_tiles(facts: Facts) -> list[Entry]:
         Entry("R²", fixed(value.r2, 2)),
         Entry("mean absolute error", number(value.absolute_error)),
         Entry(
-            f"inside {percent(value.main, 0)} intervals", percent(value.achieved[main])
+            f"inside {percent(MAIN_COVERAGE, 0)} intervals",
+            percent(value.achieved[main]),
         ),
     ]

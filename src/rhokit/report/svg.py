@@ -92,12 +92,16 @@ class Frame:
         low, high = self.y
         return self.bottom - (value - low) / (high - low) * (self.bottom - _TOP)
 
-    def path(self, x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray):
+    def path(
+        self, x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray
+    ) -> str:
         """The ``d`` of a path through values."""
         pairs = zip(x, y, strict=True)
         return polyline((self.across(a), self.up(b)) for a, b in pairs)
 
-    def axes(self, x_label: str, y_label: str, y_words: dict[float, str] | None = None):
+    def axes(
+        self, x_label: str, y_label: str, y_words: dict[float, str] | None = None
+    ) -> str:
         """Both axes with ticks and names; ``y_words`` replace the vertical ticks."""
         across, up = ticks(*self.x), y_words or ticks(*self.y, most=4)
         parts = [

@@ -7,19 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from rhokit.report.class_quality import ClassQuality, Confusion
-from rhokit.report.fitted import NUMBER, Fitted
-from rhokit.report.rows import Rows
-from rhokit.report.value_quality import ValueQuality
-from rhokit.report.words import (
-    MISSING,
-    column_writer,
-    fixed,
-    is_missing,
-    is_number,
-    number,
-    percent,
+from rhokit.inspection import (
+    ColumnDescription,
+    Confusion,
+    InspectedRows,
+    PredictedLabels,
+    PredictedValues,
+    least_likely,
 )
+from rhokit.inspection.rows import is_number
+from rhokit.inspection.subjects import NUMBER
+from rhokit.report.columns import ColumnRange
+from rhokit.report.words import MISSING, column_writer, fixed, number, percent
+from rhokit.validation import is_missing
 
 MOST_ROWS, MOST_COLUMNS = 20, 40
 _HEATS = 9
@@ -46,7 +46,7 @@ class Header:
 
 
 @dataclass(frozen=True)
-class Table:
+class HtmlTable:
     """Rows of cells under headers, which readers can sort."""
 
     caption: str
@@ -61,45 +61,51 @@ def number_cell(value: float | None, write: Callable[[Any], str] = number) -> Ce
     return Cell(write(value), None if math.isnan(value) else float(value))
 
 
-def columns_table(fitted: Fitted) -> Table:
+def columns_table(
+    columns: Sequence[ColumnDescription], ranges: Sequence[ColumnRange]
+) -> HtmlTable:
     """The columns of the rows, and how wide the kernel is in each."""
-    writers = [
-        column_writer(v for v in (c.low, c.middle, c.high) if v is not None)
-        for c in fitted.columns
-    ]
+    ends = {
+        "minimum": [each.minimum for each in ranges],
+        "median": [each.median for each in ranges],
+        "maximum": [each.maximum for each in ranges],
+    }
     numbers: dict[str, list[Any]] = {
-        "least": [column.low for column in fitted.columns],
-        "median": [column.middle for column in fitted.columns],
-        "largest": [column.high for column in fitted.columns],
-        "categories": [column.n_categories for column in fitted.columns],
-        "missing": [column.n_missing or None for column in fitted.columns],
-        "bandwidth": [column.bandwidth for column in fitted.columns],
+        **ends,
+        "categories": [each.n_categories for each in ranges],
+        "missing": [each.n_missing or None for each in ranges],
+        "bandwidth": [column.bandwidth for column in columns],
     }
     shown = {name: v for name, v in numbers.items() if any(x is not None for x in v)}
     headers = [Header("column", False), Header("kind", False)]
     headers += [Header(word, True) for word in shown]
     rows = []
-    for place, (column, write) in enumerate(zip(fitted.columns, writers, strict=True)):
+    for place, column in enumerate(columns):
+        in_units = [values[place] for values in ends.values()]
+        write = column_writer(value for value in in_units if value is not None)
         cells = [Cell(column.name, column.name), Cell(column.kind, column.kind)]
         for name, values in shown.items():
-            in_units = name in ("least", "median", "largest")
-            cells.append(number_cell(values[place], write if in_units else number))
+            cells.append(number_cell(values[place], write if name in ends else number))
         rows.append(tuple(cells))
-    return Table("Columns of the rows", tuple(headers), tuple(rows))
+    return HtmlTable("Columns of the rows", tuple(headers), tuple(rows))
 
 
-def unlikely_table(logs: np.ndarray, rows: Rows, kinds: Sequence[str]) -> Table:
+def unlikely_table(
+    logs: np.ndarray, rows: InspectedRows, kinds: Sequence[str]
+) -> HtmlTable:
     """The least likely rows first, with their values."""
-    places = np.argsort(logs, kind="stable")[:MOST_ROWS].tolist()
+    places = least_likely(logs, MOST_ROWS).tolist()
     scores = [Cell(_log(logs[place]), float(logs[place])) for place in places]
     lead = [(Header("log-density", True), scores)]
     return rows_table("The least likely rows", places, lead, rows, kinds)
 
 
-def wrong_table(classes: ClassQuality, rows: Rows, kinds: Sequence[str]) -> Table:
+def wrong_table(
+    classes: PredictedLabels, rows: InspectedRows, kinds: Sequence[str]
+) -> HtmlTable:
     """Wrong answers that were given with the highest probability."""
     places = np.asarray(classes.wrong)[:MOST_ROWS].tolist()
-    truth, answers = np.asarray(rows.y), classes.answers
+    truth, answers = np.asarray(rows.y), classes.predicted
     lead = [
         (Header("label", False), [_word(truth[place]) for place in places]),
         (Header("answer", False), [_word(answers[place]) for place in places]),
@@ -114,7 +120,9 @@ def wrong_table(classes: ClassQuality, rows: Rows, kinds: Sequence[str]) -> Tabl
     return rows_table("The surest wrong answers", places, lead, rows, kinds)
 
 
-def missed_table(value: ValueQuality, rows: Rows, kinds: Sequence[str]) -> Table:
+def missed_table(
+    value: PredictedValues, rows: InspectedRows, kinds: Sequence[str]
+) -> HtmlTable:
     """Predictions that are farthest off."""
     truth = np.asarray(value.truth)
     errors = value.predicted - truth
@@ -132,9 +140,9 @@ def rows_table(
     caption: str,
     places: Sequence[int],
     lead: Sequence[tuple[Header, list[Cell]]],
-    rows: Rows,
+    rows: InspectedRows,
     kinds: Sequence[str],
-) -> Table:
+) -> HtmlTable:
     """Some rows: their labels, a few leading columns, and their values."""
     labels = [rows.labels[place] for place in places]
     numeric = all(is_number(label) for label in labels)
@@ -144,13 +152,13 @@ def rows_table(
         columns.append((Header(rows.names[place], kind == NUMBER), cells))
     headers = tuple(header for header, _ in columns)
     body = tuple(zip(*(cells for _, cells in columns), strict=True))
-    return Table(caption, headers, body)
+    return HtmlTable(caption, headers, body)
 
 
-def confusion_table(confusion: Confusion) -> Table:
+def confusion_table(confusion: Confusion) -> HtmlTable:
     """Labels down, answers across, darker for a larger share of the label's rows."""
     headers = [Header("label", False)]
-    headers += [Header(word, True) for word in (*confusion.answers, "right")]
+    headers += [Header(word, True) for word in (*confusion.predicted, "right")]
     rows = []
     for k, (truth, counts) in enumerate(
         zip(confusion.truths, confusion.counts.tolist(), strict=True)
@@ -160,13 +168,13 @@ def confusion_table(confusion: Confusion) -> Table:
             Cell(number(n, 9), n, heat=math.ceil(_HEATS * n / total) if total else 0)
             for n in counts
         ]
-        known = k < len(counts) and confusion.answers[k] == truth
+        known = k < len(counts) and confusion.predicted[k] == truth
         right = counts[k] / total if known and total else math.nan
         rows.append((Cell(truth, truth), *cells, number_cell(right, percent)))
-    return Table("Labels (down) and answers (across)", tuple(headers), tuple(rows))
+    return HtmlTable("Labels (down) and answers (across)", tuple(headers), tuple(rows))
 
 
-def coverage_table(values: Iterable[ValueQuality]) -> Table:
+def coverage_table(values: Iterable[PredictedValues]) -> HtmlTable:
     """Coverage that was asked for, what was achieved, and how wide intervals are."""
     headers = [Header("target", False), Header("asked for", True)]
     headers += [Header("inside", True), Header("mean width", True)]
@@ -182,7 +190,7 @@ def coverage_table(values: Iterable[ValueQuality]) -> Table:
             ]
             cells.append(number_cell(got, percent))
             rows.append((*cells, number_cell(width)))
-    return Table("Intervals", tuple(headers), tuple(rows))
+    return HtmlTable("Intervals", tuple(headers), tuple(rows))
 
 
 def _whole_percent(share: float) -> str:
@@ -206,7 +214,7 @@ def _word(value: Any) -> Cell:
 
 
 def _value_cells(
-    rows: Rows, place: int, kind: str, places: Sequence[int]
+    rows: InspectedRows, place: int, kind: str, places: Sequence[int]
 ) -> list[Cell]:
     if kind != NUMBER:
         return [_word(rows.columns[place][k]) for k in places]

@@ -6,6 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from rhokit.inspection.rows import is_number
+from rhokit.validation import is_missing
+
 MISSING = "missing"
 _NOT_KNOWN = "not known"
 _INFINITE = {True: "infinity", False: "minus infinity"}
@@ -107,23 +110,6 @@ def column_writer(values: Iterable[Any], digits: int = 4) -> Callable[[Any], str
         return number(value, digits) if decimals is None else fixed(value, decimals)
 
     return write
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value is a number, rather than a category; a bool is none."""
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(
-        value, (bool, np.bool_)
-    )
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a value of a table is a gap: None, NaN, or pandas' own."""
-    if value is None:
-        return True
-    try:
-        return bool(value != value)
-    except (TypeError, ValueError):  # pandas.NA is neither equal nor unequal
-        return True
 
 
 def _as_word(value: float) -> str:

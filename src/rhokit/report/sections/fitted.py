@@ -2,19 +2,24 @@
 
 import math
 
+from rhokit.inspection import Description
+from rhokit.inspection.subjects import NUMBER
 from rhokit.report.facts import Facts
-from rhokit.report.fitted import CLASSES, DENSITY, NUMBER, VALUES, Fitted
 from rhokit.report.sections.parts import Entry, Section
 from rhokit.report.tables import columns_table
 from rhokit.report.words import count, number, size
 
-_ONE_MATRIX = {
-    DENSITY: "All rows are summed up in one density matrix; how likely a row is, is "
+_CLASSES = (
+    "The rows of each class are summed up in a density matrix; measuring a "
+    "new row with all of them gives the probabilities of the classes."
+)
+_BY_KIND = {
+    "density": "All rows are summed up in one density matrix; how likely a row is, is "
     "one measurement of it.",
-    CLASSES: "The rows of each class are summed up in a density matrix; measuring a "
-    "new row with all of them gives the probabilities of the classes.",
-    VALUES: "The range of the value is cut into levels, and the rows of each level are "
-    "summed up in a density matrix; measuring a new row with all of them gives "
+    "classes": _CLASSES,
+    "ordered": _CLASSES,
+    "values": "The range of the value is cut into levels, and the rows of each level "
+    "are summed up in a density matrix; measuring a new row with all of them gives "
     "a distribution over the levels.",
 }
 _MEAN = "All rows are summed up in one mean of features; how likely a row is, is its "
@@ -65,13 +70,14 @@ def fitted_section(facts: Facts) -> Section:
         "fitted",
         "What was fitted",
         entries=tuple(entries),
-        tables=(columns_table(fitted),),
+        tables=(columns_table(fitted.columns, facts.ranges),),
         about=_about(facts),
     )
 
 
-def _model_words(fitted: Fitted) -> str:
-    words = _MEAN if fitted.name == "MeanEmbeddingKDE" else _ONE_MATRIX[fitted.kind]
+def _model_words(fitted: Description) -> str:
+    is_mean = fitted.representation == "mean"
+    words = _MEAN if is_mean else _BY_KIND.get(fitted.kind, "")
     return f"{words} It was trained by gradient." if fitted.is_trained else words
 
 
@@ -82,7 +88,7 @@ def _rows_words(facts: Facts) -> str:
     return f"{what}. This page looks at {count(len(facts.rows), 'row')}."
 
 
-def _kinds(fitted: Fitted) -> str:
+def _kinds(fitted: Description) -> str:
     kinds = [column.kind for column in fitted.columns]
     n_numbers = kinds.count(NUMBER)
     parts = [count(n_numbers, "number")] if n_numbers else []
@@ -94,7 +100,7 @@ def _kinds(fitted: Fitted) -> str:
     return f"{' and '.join(parts)}."
 
 
-def _kernel(fitted: Fitted) -> list[Entry]:
+def _kernel(fitted: Description) -> list[Entry]:
     if fitted.gamma is None or fitted.bandwidth is None:
         return []
     unit = (
@@ -107,27 +113,25 @@ def _kernel(fitted: Fitted) -> list[Entry]:
     return [Entry("Kernel", f"γ = {number(fitted.gamma, 3)}", words)]
 
 
-def _scaling(fitted: Fitted) -> list[Entry]:
+def _scaling(fitted: Description) -> list[Entry]:
     return (
         [] if fitted.gamma is None else [Entry("Scaling", *_SCALINGS[fitted.scaling])]
     )
 
 
-def _map(fitted: Fitted) -> str:
+def _map(fitted: Description) -> str:
     words = _MAPS.get(fitted.map_name, "States of {n} numbers.")
     return words.format(n=f"{fitted.dimension:,}")
 
 
-def _rank(fitted: Fitted) -> list[Entry]:
-    if fitted.map_name == "GridFeatures" or fitted.name == "MeanEmbeddingKDE":
-        return []
-    if fitted.rank is None:
+def _rank(fitted: Description) -> list[Entry]:
+    if fitted.representation != "matrix" or fitted.rank is None:
         return []
     words = f"Of {fitted.dimension:,} eigenvectors of each matrix, this many are kept."
     return [Entry("Rank", f"{fitted.rank:,}", words)]
 
 
-def _size_words(fitted: Fitted) -> str:
+def _size_words(fitted: Description) -> str:
     return (
         f"{fitted.n_numbers:,} numbers and the map. It does not grow with the number "
         "of rows."
@@ -138,8 +142,8 @@ def _about(facts: Facts) -> str:
     columns = facts.fitted.columns
     if all(column.kind != NUMBER for column in columns):
         return "Categories are counted among the rows of this report."
-    ends = "Least, median and largest are those of the rows of this report, in their "
-    ends += "own units."
+    ends = "Minimum, median and maximum are those of the rows of this report, in "
+    ends += "their own units."
     if any(column.bandwidth for column in columns):
         width = "The bandwidth says how far apart two values of a column may be and "
         return f"{ends} {width}still count as alike."

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from rhokit.report.tables import Table
+from rhokit.report.tables import HtmlTable
 
 
 @dataclass(frozen=True)
@@ -35,5 +35,5 @@ class Section:
     intro: str = ""
     entries: tuple[Entry, ...] = ()
     figures: tuple[Figure, ...] = ()
-    tables: tuple[Table, ...] = ()
+    tables: tuple[HtmlTable, ...] = ()
     about: str = ""

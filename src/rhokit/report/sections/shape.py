@@ -2,14 +2,14 @@
 
 import math
 
+from rhokit.inspection import Spectrum
 from rhokit.report import charts
+from rhokit.report.columns import PROBABILITIES, ColumnShape, Pair
 from rhokit.report.facts import Facts
-from rhokit.report.fitted import DENSITY
 from rhokit.report.sections.parts import Entry, Figure, Section
-from rhokit.report.shape import SHARES, ColumnShape, Pair, Spectrum
 from rhokit.report.tables import (
     MOST_COLUMNS,
-    Table,
+    HtmlTable,
     missed_table,
     unlikely_table,
     wrong_table,
@@ -27,9 +27,9 @@ def density_section(facts: Facts) -> Section | None:
     if not figures:
         return None
     shown, total = len(facts.columns), facts.fitted.n_columns
-    is_density = facts.fitted.kind == DENSITY
+    is_density = facts.fitted.kind == "density"
     has_curves = any(
-        shape.density is not None or any(map(math.isfinite, shape.shares))
+        shape.curve is not None or any(map(math.isfinite, shape.probabilities))
         for shape in facts.columns
     )
     return Section(
@@ -42,7 +42,7 @@ def density_section(facts: Facts) -> Section | None:
 
 
 def _pair_figure(pair: Pair) -> Figure:
-    inner, outer = percent(SHARES[-1], 0), percent(SHARES[0], 0)
+    inner, outer = percent(PROBABILITIES[-1], 0), percent(PROBABILITIES[0], 0)
     words = (
         f"{pair.names[0]} and {pair.names[1]} together. The shades hold from {outer} "
         f"(faintest) to {inner} (strongest) of the density; dots are rows. "
@@ -77,10 +77,9 @@ def _about_columns(is_density: bool, has_curves: bool) -> str:
 
 def row_sections(facts: Facts) -> list[Section]:
     """Rows that deserve a look: unlikely, wrongly answered, or far off."""
-    kinds = [column.kind for column in facts.fitted.columns]
-    rows, found = facts.rows, []
+    kinds, rows, found = facts.kinds, facts.rows, []
     if facts.density is not None:
-        table = unlikely_table(facts.density.logs, rows, kinds)
+        table = unlikely_table(facts.density.scores.log_densities, rows, kinds)
         found.append(_row_section(facts, "unlikely", "Least likely rows", table))
     classes = facts.classes
     if classes is not None and classes.wrong is not None and len(classes.wrong):
@@ -93,7 +92,7 @@ def row_sections(facts: Facts) -> list[Section]:
     return found
 
 
-def _row_section(facts: Facts, key: str, heading: str, *tables: Table) -> Section:
+def _row_section(facts: Facts, key: str, heading: str, *tables: HtmlTable) -> Section:
     about = "Values outside the middle 99\u00a0% of their column are underlined. "
     about += "Click a heading to sort."
     if facts.rows.is_sample:
@@ -109,13 +108,14 @@ def spectrum_section(facts: Facts) -> Section | None:
     spectrum = facts.spectrum
     if spectrum is None:
         return None
+    rank = spectrum.ranks[0] if spectrum.ranks else facts.fitted.rank
     return Section(
         "spectrum",
         "Spectrum",
-        entries=tuple(_spectrum_entries(spectrum)),
+        entries=tuple(_spectrum_entries(spectrum, rank)),
         figures=(
             Figure(
-                charts.spectrum_chart(spectrum),
+                charts.spectrum_chart(spectrum, rank),
                 "Eigenvalues of the density matrix of all rows, largest first.",
             ),
         ),
@@ -125,19 +125,19 @@ def spectrum_section(facts: Facts) -> Section | None:
     )
 
 
-def _spectrum_entries(spectrum: Spectrum) -> list[Entry]:
-    total = f"{len(spectrum.values):,}"
+def _spectrum_entries(spectrum: Spectrum, rank: int | None) -> list[Entry]:
+    total = f"{spectrum.dim:,}"
     entries = [
         Entry(
             "Effective rank",
-            fixed(spectrum.effective_rank, 1),
+            fixed(spectrum.effective_rank[0], 1),
             f"Of {total} directions, the state uses about as many as this.",
         )
     ]
-    if spectrum.rank is None:
+    if rank is None:
         words = "Nothing is cut off."
         return [*entries, Entry("Rank kept", "all", words)]
     words = "Of each matrix."
-    if spectrum.kept is not None:
-        words = f"They hold {percent(spectrum.kept)} of the total."
-    return [*entries, Entry("Rank kept", f"{spectrum.rank:,}", words)]
+    if spectrum.kept is not None and rank < spectrum.eigenvalues.shape[1]:
+        words = f"They hold {percent(spectrum.kept[0])} of the total."
+    return [*entries, Entry("Rank kept", f"{rank:,}", words)]

@@ -4,17 +4,21 @@ import math
 
 import numpy as np
 
+from rhokit.inspection import (
+    Histogram,
+    PredictedLabels,
+    PredictedValues,
+    histogram,
+    score_histogram,
+    view,
+)
 from rhokit.report import charts
-from rhokit.report.class_quality import ClassQuality
-from rhokit.report.density_quality import DensityQuality
-from rhokit.report.facts import Facts
+from rhokit.report.facts import MAIN_COVERAGE, DensityFacts, Facts
 from rhokit.report.sections.parts import Entry, Figure, Section
-from rhokit.report.shape import Histogram, histogram, histogram_of_logs
 from rhokit.report.tables import confusion_table, coverage_table
-from rhokit.report.value_quality import ValueQuality
 from rhokit.report.words import count, fixed, number, percent
 
-_LITTLE = 0.5  # coverage below which a row is hardly represented
+_LITTLE = 0.5  # reach below which a row is hardly represented
 _MOST_CLASSES = 40  # a larger table says nothing
 _KEY, _HEADING = "sure", "How sure it is"
 _SEEN = "The rows are those that the model was fitted to: new rows will do worse."
@@ -32,16 +36,16 @@ def sure_sections(facts: Facts) -> list[Section]:
 # ---- densities -------------------------------------------------------------------
 
 
-def _density(facts: Facts, density: DensityQuality) -> Section:
+def _density(facts: Facts, density: DensityFacts) -> Section:
     return Section(
         _KEY,
         _HEADING,
         entries=(
             *_log_density_entries(density),
             *_floor(facts, density),
-            *_cover(density),
+            *_reach(density),
         ),
-        figures=(*score_figures(facts, density), *_cover_figures(density)),
+        figures=(*score_figures(facts, density), *_reach_figures(density)),
         about=_about_density(facts, density),
     )
 
@@ -62,31 +66,28 @@ def _strangeness(facts: Facts) -> list[Section]:
     ]
 
 
-def _log_density_entries(density: DensityQuality) -> list[Entry]:
-    left_out = (
-        ", each row left out of the model in turn" if density.leave_one_out else ""
-    )
+def _log_density_entries(density: DensityFacts) -> list[Entry]:
+    scores = density.scores
+    left_out = ", each row left out of the model in turn" if scores.left_out else ""
     entries = [
-        Entry(
-            "Mean log-density", fixed(density.mean, 3), f"In nats per row{left_out}."
-        ),
-        Entry("Median", fixed(density.median, 3), "Half of the rows are likelier."),
+        Entry("Mean log-density", fixed(scores.mean, 3), f"In nats per row{left_out}."),
+        Entry("Median", fixed(scores.median, 3), "Half of the rows are likelier."),
     ]
     if math.isfinite(density.normal_mean):
-        gain = density.mean - density.normal_mean
+        gain = scores.mean - density.normal_mean
         words = (
             "The mean log-density by a normal distribution with the mean and "
             f"covariance of these very rows. The model says {fixed(abs(gain), 2)} nats "
             f"{'more' if gain >= 0 else 'less'}."
         )
         entries.append(Entry("For comparison", fixed(density.normal_mean, 3), words))
-    if density.n_zero:
+    if scores.n_zero:
         words = "Their density is exactly zero: the mean leaves them out."
-        entries.append(Entry("Zero density", count(density.n_zero, "row"), words))
+        entries.append(Entry("Zero density", count(scores.n_zero, "row"), words))
     return entries
 
 
-def _floor(facts: Facts, density: DensityQuality) -> list[Entry]:
+def _floor(facts: Facts, density: DensityFacts) -> list[Entry]:
     floor = facts.fitted.floor
     if floor is None:
         return []
@@ -94,29 +95,31 @@ def _floor(facts: Facts, density: DensityQuality) -> list[Entry]:
         return [Entry("Floor", "none", "Away from the data the density falls to zero.")]
     words = (
         "Lower log-densities cannot be told from zero; "
-        f"{count(density.n_below_floor, 'row lies', 'rows lie')} below."
+        f"{count(density.scores.n_below_floor, 'row lies', 'rows lie')} below."
     )
     return [Entry("Floor", fixed(floor, 2), words)]
 
 
-def _cover(density: DensityQuality) -> list[Entry]:
-    if density.coverage is None:
+def _reach(density: DensityFacts) -> list[Entry]:
+    if density.reach is None:
         return []
-    share = float(np.mean(density.coverage < _LITTLE))
+    share = float(np.mean(density.reach < _LITTLE))
     words = (
-        f"Their coverage by the landmarks is below {_LITTLE}: their density comes out "
+        f"The landmarks reach them to less than {_LITTLE}: their density comes out "
         "too small. More components would help."
         if share > 0
         else f"The landmarks represent every row to more than {percent(_LITTLE, 0)}."
     )
-    return [Entry("Poorly covered rows", percent(share), words)]
+    return [Entry("Poorly reached rows", percent(share), words)]
 
 
-def score_figures(facts: Facts, density: DensityQuality) -> list[Figure]:
+def score_figures(facts: Facts, density: DensityFacts) -> list[Figure]:
     """How log-densities are distributed."""
-    logs = histogram_of_logs(density.logs)
-    if logs is None:
+    scores = density.scores.log_densities
+    seen = scores[np.isfinite(scores)]
+    if not len(seen):
         return []
+    logs = score_histogram(scores, lowest=view(seen)[0])
     floor = facts.fitted.floor
     line = None if floor is None or math.isinf(floor) else (floor, "floor")
     svg = charts.histogram_chart(
@@ -126,8 +129,8 @@ def score_figures(facts: Facts, density: DensityQuality) -> list[Figure]:
     if logs.n_outside:
         farther = count(logs.n_outside, "row lies", "rows lie")
         notes.append(f"{farther} farther left, outside the picture.")
-    if density.n_zero:
-        rows = count(density.n_zero, "row")
+    if density.scores.n_zero:
+        rows = count(density.scores.n_zero, "row")
         notes.append(f"{rows} of zero density cannot be shown.")
     return [Figure(svg, " ".join(notes))]
 
@@ -136,21 +139,19 @@ def _ends(part: Histogram) -> str:
     return f"from {number(part.edges[0], 3)} to {number(part.edges[-1], 3)}"
 
 
-def _cover_figures(density: DensityQuality) -> list[Figure]:
-    if density.coverage is None:
+def _reach_figures(density: DensityFacts) -> list[Figure]:
+    if density.reach is None:
         return []
-    part = histogram(density.coverage, 0.0, 1.0)
+    part = histogram(density.reach, 0.0, 1.0)
     svg = charts.histogram_chart(
-        part, "coverage", "Coverage of the rows by landmarks", (_LITTLE, str(_LITTLE))
+        part, "reach", "Reach of the landmarks", (_LITTLE, str(_LITTLE))
     )
-    return [
-        Figure(svg, "Coverage by the landmarks: 1 where a row is fully represented.")
-    ]
+    return [Figure(svg, "Reach of the landmarks: 1 where a row is fully represented.")]
 
 
-def _about_density(facts: Facts, density: DensityQuality) -> str:
+def _about_density(facts: Facts, density: DensityFacts) -> str:
     rows = _SEEN
-    if density.leave_one_out:
+    if density.scores.left_out:
         rows = (
             "The rows are those that the model was fitted to, so each was scored by "
             "the model without it, as a new row would be."
@@ -167,12 +168,12 @@ def _about_density(facts: Facts, density: DensityQuality) -> str:
 # ---- classes ---------------------------------------------------------------------
 
 
-def _classes(facts: Facts, classes: ClassQuality) -> Section:
-    if classes.accuracy is None:
+def _classes(facts: Facts, classes: PredictedLabels) -> Section:
+    if classes.reliability is None:
         return _unlabelled(classes)
     figures = [
         Figure(
-            charts.reliability_chart(classes.bins),
+            charts.reliability_chart(classes.reliability),
             "Reliability: on the dashed line, answers of 80\u00a0% are right in 80 of "
             "100 rows. Below it the model is too sure, above it too modest.",
         )
@@ -189,24 +190,28 @@ def _classes(facts: Facts, classes: ClassQuality) -> Section:
     )
 
 
-def _class_entries(classes: ClassQuality) -> list[Entry]:
+def _class_entries(classes: PredictedLabels) -> list[Entry]:
     words = f"The commonest label alone would be right in {_share(classes.baseline)}."
     entries = [Entry("Right answers", _share(classes.accuracy), words)]
-    if classes.rejected is not None:
+    if classes.rejected_fraction is not None:
         words = (
             f"Rows unlike all that were fitted get no answer. Of the others, "
             f"{_share(classes.accuracy_of_answered)} are right."
         )
-        entries.append(Entry("Without an answer", _share(classes.rejected), words))
+        entries.append(
+            Entry("Without an answer", _share(classes.rejected_fraction), words)
+        )
     if classes.rank_error is not None:
         words = "How many labels an answer is off, on average."
         entries.append(Entry("Mean error", fixed(classes.rank_error, 3), words))
     words = "How far probabilities are from the share of right answers, on average."
-    entries.append(Entry("Calibration error", _share(classes.calibration_error), words))
+    curve = classes.reliability
+    error = _share(None if curve is None else curve.error)
+    entries.append(Entry("Calibration error", error, words))
     return entries
 
 
-def _unlabelled(classes: ClassQuality) -> Section:
+def _unlabelled(classes: PredictedLabels) -> Section:
     confidence = float(np.mean(classes.confidence))
     words = "Of the likeliest class. Whether it is deserved, labels would tell."
     return Section(
@@ -216,7 +221,8 @@ def _unlabelled(classes: ClassQuality) -> Section:
         entries=(Entry("Mean probability", percent(confidence), words),),
         figures=(
             Figure(
-                charts.bar_chart("answer", classes.answered), "Answers of the model."
+                charts.bar_chart("answer", tuple(classes.summary.counts.items())),
+                "Answers of the model.",
             ),
             Figure(
                 charts.histogram_chart(
@@ -266,18 +272,18 @@ def _values(facts: Facts) -> Section:
     )
 
 
-def _value_entries(value: ValueQuality) -> list[Entry]:
-    main = value.nominal.index(value.main)
+def _value_entries(value: PredictedValues) -> list[Entry]:
+    main = value.nominal.index(MAIN_COVERAGE)
     width = number(value.widths[main])
     name = "" if value.name == "the value" else f" ({value.name})"
     if value.achieved is None or value.absolute_error is None or value.r2 is None:
-        words = f"Mean width of the intervals of {percent(value.main, 0)}."
+        words = f"Mean width of the intervals of {percent(MAIN_COVERAGE, 0)}."
         return [Entry(f"Interval{name}", width, words)]
     words = f"The median of these values alone would be off by {_of(value.baseline)}."
     share = "Share of the variance that the predictions explain: 1 is all of it."
     inside = (
-        f"This share of the true values lies in intervals of {percent(value.main, 0)}, "
-        f"which are {width} wide on average."
+        "This share of the true values lies in intervals of "
+        f"{percent(MAIN_COVERAGE, 0)}, which are {width} wide on average."
     )
     return [
         Entry(f"Mean absolute error{name}", number(value.absolute_error), words),
@@ -290,7 +296,7 @@ def _of(value: float | None) -> str:
     return "not known" if value is None else number(value)
 
 
-def _value_figures(value: ValueQuality) -> list[Figure]:
+def _value_figures(value: PredictedValues) -> list[Figure]:
     if value.truth is None:
         ends = float(value.predicted.min()), float(value.predicted.max())
         room = 0.5 if ends[0] == ends[1] else 0.0
@@ -300,9 +306,9 @@ def _value_figures(value: ValueQuality) -> list[Figure]:
     lead = "" if value.name == "the value" else f"{value.name}. "
     return [
         Figure(
-            charts.interval_chart(value),
+            charts.interval_chart(value, MAIN_COVERAGE),
             f"{lead}Prediction and truth, with the interval of "
-            f"{percent(value.main, 0)} as a line; rings lie outside of theirs.",
+            f"{percent(MAIN_COVERAGE, 0)} as a line; rings lie outside of theirs.",
         ),
         Figure(
             charts.coverage_chart(value),
