@@ -31,8 +31,11 @@ from sklearn.exceptions import NotFittedError
 
 import rhokit
 from rhokit import ModelFileError
-from rhokit.io import PROTOCOL, schema
-from rhokit.io.container import _digest, pack, unpack
+from rhokit.features import MAPS
+from rhokit.io import PROTOCOL
+from rhokit.io.container import digest, pack, unpack
+from rhokit.io.estimator_field import ONE_PASS, TRAINED
+from rhokit.readouts import READOUTS
 from tests.io.golden.make import HOME, decoded
 
 FOLDER = HOME / f"protocol{PROTOCOL}"
@@ -58,13 +61,13 @@ SEEDS = (
     "values-series-line",
     "values-prepared",
     "density-series-prepared",
-    "trained-density-single",
-    "map-grid",
+    "trained-density-start",
+    "map-quadrature",
     "map-series-line",
     "map-series-space",
     "map-softmax",
     "state-sums",
-    "state-series",
+    "state-series-space",
     "state-factor",
 )
 MOST_SECONDS = 5
@@ -118,9 +121,10 @@ EXTREMES = (
     1.7e308,
 )
 NAMES = (
-    *schema.MAPS,
-    *schema.ONE_PASS,
-    *schema.TRAINED,
+    *MAPS,
+    *READOUTS,
+    *ONE_PASS,
+    *TRAINED,
     "os.system",
     "subprocess.Popen",
     "builtins.eval",
@@ -155,8 +159,6 @@ NAMES = (
     "pair",
     "phase",
     "structured",
-    "landmarks",
-    "grid",
     "widen",
     "refuse",
     "auto",
@@ -230,7 +232,7 @@ def mutate_text(rng, tree, tensors):
         text = text[:place] + piece + text[place + rng.choice((0, length)) :]
         if not text:
             break
-    metadata = {"rhokit": text, "sha256": _digest(text, tensors)}
+    metadata = {"rhokit": text, "sha256": digest(text, tensors)}
     return bytes(save(tensors, metadata=metadata))
 
 

@@ -28,7 +28,7 @@ def pack(tree: dict[str, Any], tensors: Tensors) -> bytes:
     text = json.dumps(tree, allow_nan=False, separators=(",", ":"))
     plain = {name: _little_endian(tensors[name]) for name in sorted(tensors)}
     header: dict[str, Any] = {
-        "__metadata__": {_TREE: text, _DIGEST: _digest(text, plain)}
+        "__metadata__": {_TREE: text, _DIGEST: digest(text, plain)}
     }
     end = 0
     for name, array in plain.items():
@@ -73,7 +73,7 @@ def unpack(data: bytes) -> tuple[dict[str, Any], Tensors]:
         if array.dtype.name not in _DTYPES:
             raise ModelFileError(f"tensor {name!r} has the dtype {array.dtype.name}")
     text = metadata[_TREE]
-    if metadata.get(_DIGEST) != _digest(text, tensors):
+    if metadata.get(_DIGEST) != digest(text, tensors):
         raise ModelFileError("damaged: its content does not have the digest it states")
     tree = _parse(text)
     if not isinstance(tree, dict):
@@ -94,10 +94,11 @@ def _parse(text: str | bytes) -> Any:
         raise ModelFileError(f"its description is no readable JSON: {error}") from error
 
 
-def _digest(text: str, tensors: Tensors) -> str:
-    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass"))
+def digest(text: str, tensors: Tensors) -> str:
+    """SHA-256 of a description and of all tensors, with names, dtypes and shapes."""
+    sha = hashlib.sha256(text.encode("utf-8", "surrogatepass"))
     for name in sorted(tensors):
         array = tensors[name]
-        digest.update(repr((name, array.dtype.str, array.shape)).encode())
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
+        sha.update(repr((name, array.dtype.str, array.shape)).encode())
+        sha.update(np.ascontiguousarray(array).data)
+    return sha.hexdigest()
