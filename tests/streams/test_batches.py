@@ -14,6 +14,7 @@ from rhokit import (
     OneHotFeatures,
     fit_batches,
 )
+from rhokit.errors import DataError
 from tests.one_pass import PLAN, assert_same_model, one_pass_models
 
 MODELS = one_pass_models()
@@ -278,7 +279,7 @@ class TestErrors:
     def test_nan_in_a_later_batch(self, model):
         bad = X.copy()
         bad[50, 1] = np.nan
-        with pytest.raises(ValueError, match=r"NaN in column 1 \(first in row 10\)"):
+        with pytest.raises(DataError, match=r"row 10: column 1: .*NaN"):
             fit_batches(model, cut([20, 20], bad, LABELS), batch_rows=20)
 
     def test_other_number_of_columns(self, model):
@@ -286,7 +287,7 @@ class TestErrors:
             fit_batches(model, [(X, LABELS), (np.ones((4, 3)), LABELS[:4])])
 
     def test_text(self, model):
-        with pytest.raises(ValueError, match="needs numbers, but column 1 of X holds"):
+        with pytest.raises(DataError, match=r"column 1: .* needs numbers"):
             fit_batches(model, [(X, LABELS), ([[1.0, "red"]], [0])])
 
     @pytest.mark.parametrize("together", [1, 30, 60])
@@ -319,8 +320,9 @@ class TestErrors:
 def test_nan_in_a_named_column():
     bad = pd.DataFrame(X, columns=["speed", "load"])
     bad.loc[50, "load"] = np.nan
-    with pytest.raises(ValueError, match=r"NaN in column 'load' \(first in row 10\)"):
+    with pytest.raises(DataError, match="NaN") as refused:
         fit_batches(clone(MODELS["DMKDE"]), [bad[:20], bad[20:40], bad[40:]])
+    assert (refused.value.row, refused.value.column) == (10, "load")
 
 
 @pytest.mark.parametrize("option", ["batch_rows", "sample_rows"])

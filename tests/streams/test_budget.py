@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from rhokit import DMKDE, DMKDClassifier, fit_batches, fit_files
-from rhokit.streams.budget import parse_limit, rows_per_batch
-from rhokit.streams.tables import Table
+from rhokit.streams.budget import RowBudget, parse_limit
+from rhokit.streams.pieces import TablePiece
 
 PLAN = {"gamma": 0.7, "feature_map": "fourier", "n_components": 16, "random_state": 0}
 X = np.random.default_rng(0).normal(size=(300, 2))
@@ -69,8 +69,8 @@ class TestParse:
 class TestRowsPerBatch:
     def rows(self, limit, model=None, **options):
         model = DMKDE(**PLAN) if model is None else model
-        options = {"batch_rows": None, "n_features": 10, **options}
-        return rows_per_batch(model, memory_limit=limit, **options)
+        n_features = options.pop("n_features", 10)
+        return RowBudget(memory_limit=limit, **options).rows(model, n_features)
 
     def test_those_wished_for(self):
         assert self.rows(None, batch_rows=77) == 77
@@ -148,7 +148,7 @@ class TestFitsRefuse:
         assert all(vars(model)[key] is value for key, value in before.items())
 
     def test_files(self, model, path, tmp_path, monkeypatch):
-        monkeypatch.setattr(Table, "_records", None)  # reading would fail
+        monkeypatch.setattr(TablePiece, "records", None)  # reading would fail
         checkpoint = tmp_path / "fit.rhokit"
         with pytest.raises(MemoryError, match="memory_limit='5 MB' is less than"):
             fit_files(model, path, memory_limit="5 MB", checkpoint=checkpoint)
@@ -163,7 +163,7 @@ class TestFitsRefuse:
                 made.append(1)
                 yield X
 
-        monkeypatch.setattr(DMKDE, "_plan", None)
+        monkeypatch.setattr(DMKDE, "prepare", None)
         with pytest.raises(MemoryError, match="memory_limit='5 MB' is less than"):
             fit_batches(model, batches(), memory_limit="5 MB")
         assert len(made) == 1
@@ -191,7 +191,7 @@ def test_many_labels_are_counted_before_learning(tmp_path, monkeypatch):
     table = pa.table({"a": X[:, 0], "b": X[:, 1], "y": np.arange(300) % 100})
     pq.write_table(table, tmp_path / "rows.parquet")
     model = DMKDClassifier(**PLAN | {"n_components": 200, "scale": "std"})
-    monkeypatch.setattr(DMKDClassifier, "_sum", None)  # learning would fail
+    monkeypatch.setattr(DMKDClassifier, "partial_fit", None)  # learning would fail
     with pytest.raises(MemoryError, match=r"100 outcome\(s\)"):
         fit_files(model, tmp_path / "rows.parquet", target="y", memory_limit="120 MB")
 
@@ -206,20 +206,20 @@ def test_a_generous_limit_changes_nothing(path):
 PROGRAM = """
 import json, sys
 import rhokit
-from rhokit.streams import fitting
+from rhokit.streams import file_fitting
 
 def resident(name="VmRSS"):
     with open("/proc/self/status") as status:
         line = next(line for line in status if line.startswith(name))
     return int(line.split()[1]) * 1024
 
-learn, curve = fitting.learn, []
+learn, curve = file_fitting.learn, []
 
 def watched(*arguments):
     learn(*arguments)
     curve.append(resident())
 
-fitting.learn = watched
+file_fitting.learn = watched
 model = rhokit.DMKDE(
     gamma=0.05, n_components=512, feature_map="landmarks", scale="std", random_state=0
 )

@@ -24,7 +24,8 @@ from rhokit import (
 )
 from rhokit.io.model_files import unpack_model
 from rhokit.streams import checkpoint
-from rhokit.streams.tables import Table
+from rhokit.streams.pieces import TablePiece
+from rhokit.streams.tables import TableReader
 
 N_ROWS, BATCH_ROWS = 20_000, 500  # 40 batches
 MODEL = DMKDE(n_components=48, random_state=0)
@@ -36,11 +37,11 @@ RARELY = {"batch_rows": BATCH_ROWS, "checkpoint_every": 1e9}
 PROGRAM = """
 import sys, time
 import rhokit
-from rhokit.streams import fitting
+from rhokit.streams import file_fitting
 
 say = lambda what: print(what, flush=True)
 folder, checkpoint, pause = sys.argv[1], sys.argv[2], float(sys.argv[3])
-plan, learn = fitting._plan_from, fitting.learn
+plan, learn = file_fitting.plan_from, file_fitting.learn
 
 def slow_plan(*arguments):
     say("plans")
@@ -51,7 +52,7 @@ def slow_learn(*arguments):
     learn(*arguments)
     time.sleep(pause)
 
-fitting._plan_from, fitting.learn = slow_plan, slow_learn
+file_fitting.plan_from, file_fitting.learn = slow_plan, slow_learn
 model = rhokit.DMKDE(n_components=48, random_state=0)
 rhokit.fit_files(
     model, folder, checkpoint=checkpoint, checkpoint_every=0.0, batch_rows=250
@@ -256,10 +257,10 @@ class TestInterrupted:
 
 def test_the_same_call_is_known_again(folder, tmp_path):
     """Always, not only when a header happens to be written in the same order."""
-    table, path = Table(folder), tmp_path / "fit.rhokit"
+    reader, path = TableReader(folder), tmp_path / "fit.rhokit"
     for model in (clone(MODEL), clone(MODEL).prepare(np.eye(3))):
         digests = {
-            checkpoint.Checkpoint(path, 60.0, model, table, BATCH_ROWS)._digest
+            checkpoint.Checkpoint(path, 60.0, model, reader, "").digest
             for _ in range(20)
         }
         assert len(digests) == 1
@@ -276,10 +277,10 @@ class TestFinished:
         call = {"checkpoint": path, "batch_rows": batch_rows}
         expected = fit_files(clone(MODEL), folder, **call)
 
-        def read(self, piece):
+        def read(self, columns):
             raise AssertionError("rows were read again")
 
-        monkeypatch.setattr(Table, "_records", read)
+        monkeypatch.setattr(TablePiece, "records", read)
         model = fit_files(clone(MODEL), folder, **call)
         assert_same_bits(model, expected)
         assert model.feature_names_in_.tolist() == ["a", "b", "c"]

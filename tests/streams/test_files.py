@@ -23,7 +23,10 @@ from rhokit import (
     QMRegressor,
     fit_files,
 )
-from rhokit.streams.tables import Table
+from rhokit.errors import DataError
+from rhokit.streams.learning import with_names
+from rhokit.streams.pieces import TablePiece
+from rhokit.streams.tables import TableReader
 
 PLAN = {"gamma": 0.7, "feature_map": "fourier", "n_components": 16, "random_state": 0}
 DENSITY = DMKDE(**PLAN, scale="std")
@@ -76,10 +79,7 @@ def fit_and_compare(source, rows=X, model=DENSITY, rtol=1e-12, **options):
 
 def without_names(model):
     """The same model, which takes arrays without a warning."""
-    other = clone(model)
-    other.__dict__ = {**vars(model)}
-    other.__dict__.pop("feature_names_in_", None)
-    return other
+    return with_names(model, None)
 
 
 def write_csv(path, table):
@@ -171,18 +171,18 @@ class TestBatches:
         folder = tmp_path_factory.mktemp("parts")
         write(folder / "0.parquet", TABLE[:170], row_group_size=60)
         write(folder / "1.parquet", TABLE[170:], row_group_size=1000)
-        table = Table(folder, columns=["a", "b"])
+        table = TableReader(folder, columns=["a", "b"])
         whole = list(table.batches(size))
-        sizes = {len(batch[0]) for batch, _ in whole[:-1]}
+        sizes = {len(batch) for batch, _ in whole[:-1]}
         assert sizes <= {size}
-        assert_array_equal(np.concatenate([batch[0] for batch, _ in whole]), X)
+        assert_array_equal(np.concatenate([batch.rows for batch, _ in whole]), X)
         place = min(start, len(whole) - 1)
         rest = list(table.batches(size, whole[place][1]))
         assert len(rest) == len(whole) - place - 1
         for (again, after), (first, before) in zip(
             rest, whole[place + 1 :], strict=True
         ):
-            assert_array_equal(again[0], first[0])
+            assert_array_equal(again.rows, first.rows)
             assert after == before
 
     @pytest.mark.parametrize("batch_rows", [1, 7, 299, 300, 301])
@@ -240,13 +240,14 @@ class TestColumns:
     def test_only_what_is_needed_is_read(self, tmp_path, monkeypatch, ending):
         path = write(tmp_path / f"rows.{ending}")
         seen = set()
-        arrays = Table._arrays
+        records = TablePiece.records
 
-        def spy(self, parts):
-            seen.update(name for part in parts for name in part.schema.names)
-            return arrays(self, parts)
+        def spy(self, columns):
+            for record in records(self, columns):
+                seen.update(record.schema.names)
+                yield record
 
-        monkeypatch.setattr(Table, "_arrays", spy)
+        monkeypatch.setattr(TablePiece, "records", spy)
         fit_files(clone(DENSITY), path, columns=["b"], weight="weight")
         assert seen == {"b", "weight"}
 
@@ -476,13 +477,13 @@ class TestSample:
         path = tmp_path / "rows.parquet"
         write(path, pa.table({"a": values}), row_group_size=20)
         read = []
-        records = Table._records
+        records = TablePiece.records
 
-        def spy(self, piece):
-            read.append(piece.row_group)
-            return records(self, piece)
+        def spy(self, columns):
+            read.append(self.row_group)
+            return records(self, columns)
 
-        monkeypatch.setattr(Table, "_records", spy)
+        monkeypatch.setattr(TablePiece, "records", spy)
         fit_files(clone(DENSITY), path)
         sampled = read[:-500]
         assert len(sampled) <= 64
@@ -514,6 +515,11 @@ def test_categories(tmp_path, ending):
     assert_allclose(
         without_names(model).score_samples(rows[:3]), expected.score_samples(rows[:3])
     )
+
+
+def place(refused):
+    """File, row and column of an error."""
+    return refused.value.file, refused.value.row, refused.value.column
 
 
 class TestErrors:
@@ -574,9 +580,13 @@ class TestErrors:
     def test_text_is_named_before_reading(self, model, tmp_path, ending, monkeypatch):
         table = TABLE.append_column("colour", pa.array(["red"] * N_ROWS))
         path = write(tmp_path / f"rows.{ending}", table)
-        monkeypatch.setattr(Table, "_records", None)  # reading would fail
-        with pytest.raises(ValueError, match="column 'colour' must be numbers"):
+        monkeypatch.setattr(TablePiece, "records", None)  # reading would fail
+        with pytest.raises(DataError, match="'colour': must be numbers") as refused:
             fit_files(model, path, columns=["a", "b"], weight="colour")
+        assert refused.value.column == "colour"
+        if ending == "csv":  # whose types were guessed from values
+            error = refused.value
+            assert (error.file, error.row, error.value) == (str(path), 0, "red")
 
     def test_text_in_a_later_file(self, model, tmp_path):
         write(tmp_path / "1.parquet", TABLE.select(["a", "b"]))
@@ -599,15 +609,17 @@ class TestErrors:
         columns = ["a", "h"] if role == "columns" else ["a", "b"]
         options = {} if role == "columns" else {role: "h"}
         model = clone(REGRESSION if role == "target" else DENSITY)
-        with pytest.raises(ValueError, match="column 'h' has 1 missing values"):
+        with pytest.raises(DataError, match="'h': has 1 missing values") as refused:
             fit_files(model, path, columns=columns, **options)
+        assert place(refused) == (str(path), 170, "h")
 
     def test_nan_is_named(self, model, tmp_path):
         values = X[:, 1].copy()
         values[170] = np.nan
         path = write(tmp_path / "rows.parquet", pa.table({"a": X[:, 0], "b": values}))
-        with pytest.raises(ValueError, match="NaN in column 'b'"):
+        with pytest.raises(DataError, match="NaN") as refused:
             fit_files(model, path, batch_rows=50)
+        assert place(refused) == (str(path), 170, "b")
 
     @pytest.mark.parametrize("kind", ["parquet", "arrow", "csv"])
     def test_a_file_that_lacks_a_column(self, model, tmp_path, kind):
@@ -636,8 +648,9 @@ class TestErrors:
         whole = write(tmp_path / f"rows.{kind}").read_bytes()
         path = tmp_path / f"cut.{kind}"
         path.write_bytes(whole[:size])
-        with pytest.raises(OSError, match=rf"cut.{kind}' could not be read"):
+        with pytest.raises(DataError, match="no readable") as refused:
             fit_files(model, path, columns=["a", "b"])
+        assert refused.value.file == str(path)
 
     def test_a_later_file_that_was_cut_off(self, model, tmp_path):
         whole = write(tmp_path / "1.parquet").read_bytes()
