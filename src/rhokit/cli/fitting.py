@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,13 @@ from rhokit.cli.stored_models import (
     save_model,
 )
 from rhokit.cli.table_files import TableFiles
+from rhokit.errors import DataError
 from rhokit.streams import typical_values
+from rhokit.validation import is_missing
+
+_GAP_REASON = (
+    "has no value (--missing drop leaves such rows out, --missing impute fills them)"
+)
 
 
 @dataclass(frozen=True)
@@ -62,7 +69,7 @@ def fit_and_save(
         columns = _columns(table, model, note, request)
         categories = names_of(request.categories, table.names)
         table.require(categories)
-        with source.named_errors():
+        with source.named_errors(), _gap_advice():
             note = replace(note, fill=_fill(source, columns, note, request))
             _fit(model, source, columns, categories, note, request)
         note = replace(note, sources=tuple(_describe(source, model, request)))
@@ -174,6 +181,19 @@ def _fit(
         memory_limit=request.memory_limit,
         checkpoint=request.checkpoint,
     )
+
+
+@contextmanager
+def _gap_advice() -> Iterator[None]:
+    """Let an error about a value that is missing say what can be done."""
+    try:
+        yield
+    except DataError as error:
+        is_gap = error.row is not None and error.column is not None
+        if not is_gap or not is_missing(error.value):
+            raise
+        place: dict[str, Any] = {"file": error.file, "row": error.row}
+        raise DataError(_GAP_REASON, **place, column=error.column) from error
 
 
 def _describe(

@@ -19,7 +19,7 @@ from rhokit.cli.table_files import FileBatch, TableFiles
 from rhokit.errors import DataError
 from rhokit.streams.arrow import filled, is_number, value_type
 
-_GAP_ADVICE = (
+_GAP_REASON = (
     "has no value (--missing empty leaves such rows unanswered, --missing integrate "
     "answers from the other columns)"
 )
@@ -86,7 +86,7 @@ class ModelRows:
     @property
     def integrates(self) -> bool:
         """Whether rows that lack values are answered from the columns they have."""
-        return bool(self.model.may_miss)
+        return bool(self.model.fitted_model().may_miss)
 
     def batches(
         self, others: Sequence[str] = (), *, as_text: bool = False
@@ -123,7 +123,7 @@ class ModelRows:
             row = int(np.argmin(whole))
             column = self.columns[int(np.argmax(gaps[row]))]
             row += batch.start
-            raise DataError(_GAP_ADVICE, file=batch.file, row=row, column=column)
+            raise DataError(_GAP_REASON, file=batch.file, row=row, column=column)
         answered = table if whole.all() else table.filter(pa.array(whole))
         return answered if self._takes_frames else np.asarray(answered), whole
 

