@@ -19,6 +19,15 @@ from rhokit.nn import (
 DTYPES = {torch.float32: torch.complex64, torch.float64: torch.complex128}
 
 
+def pairs(left, right, shift=0):
+    """Every member of either in at least one pair; ``shift`` makes other pairs."""
+    left, right = list(left), list(right)
+    count = max(len(left), len(right))
+    return [
+        (left[(i + shift) % len(left)], right[i % len(right)]) for i in range(count)
+    ]
+
+
 def double(array, requires_grad=False):
     """The same numbers as a tensor in double precision."""
     return torch.tensor(np.asarray(array), dtype=torch.float64).requires_grad_(

@@ -18,7 +18,7 @@ from rhokit.nn import (
     QMClassifierSGD,
     QMRegressorSGD,
     Recipe,
-    Rows,
+    TrainingRows,
     checkpoints,
     train,
     training,
@@ -58,7 +58,7 @@ def squares(output, target, weight):
 
 
 def rows_of(part):
-    return Rows((torch.from_numpy(X[part]),), torch.from_numpy(X[part, 1]))
+    return TrainingRows((torch.from_numpy(X[part]),), torch.from_numpy(X[part, 1]))
 
 
 def rows_with_weights():
@@ -272,12 +272,16 @@ class TestOtherTraining:
         "changed",
         [
             {
-                "rows": Rows(
+                "rows": TrainingRows(
                     (torch.from_numpy(X[:80] + 1e-9),), rows_of(slice(80)).target
                 )
             },
-            {"rows": Rows(rows_of(slice(80)).inputs, torch.from_numpy(X[:80, 0]))},
-            {"rows": Rows(*rows_with_weights())},
+            {
+                "rows": TrainingRows(
+                    rows_of(slice(80)).inputs, torch.from_numpy(X[:80, 0])
+                )
+            },
+            {"rows": TrainingRows(*rows_with_weights())},
             {"rows": rows_of(slice(0, 79))},
             {"validation": rows_of(slice(81, 120))},
             {"validation": None},

@@ -10,7 +10,7 @@ from sklearn.model_selection import train_test_split
 from rhokit import DMKDClassifier, DMKDClassifierSGD, QMClassifier, QMClassifierSGD
 from rhokit.core import cross_entropy
 from rhokit.datasets import spirals
-from rhokit.nn import ClassifierHead, FourierLayer, LeNet, Recipe, Rows, train
+from rhokit.nn import ClassifierHead, FourierLayer, LeNet, Recipe, TrainingRows, train
 
 DIGITS = load_digits()
 TRAIN, TEST, LABELS, TRUTH = train_test_split(
@@ -80,7 +80,7 @@ def test_encoder_and_head_trained_together():
     history = train(
         network,
         cross_entropy,
-        Rows((images(TRAIN),), torch.from_numpy(LABELS)),
+        TrainingRows((images(TRAIN),), torch.from_numpy(LABELS)),
         Recipe(1e-2, 10, 64),
     )
     with torch.no_grad():
@@ -95,11 +95,13 @@ def test_encoder_and_head_trained_together():
 class TestAnswers:
     def test_fit_together(self, cls):
         model = cls(**SMALL).fit(X, Y)
-        chances = model.predict_proba(X)
+        probabilities = model.predict_proba(X)
         assert model.classes_.tolist() == ["bottom", "right", "top"]
-        assert_allclose(chances.sum(axis=1), 1, rtol=1e-9)
-        assert_allclose(np.log(chances), model.predict_log_proba(X))
-        assert_array_equal(model.predict(X), model.classes_[chances.argmax(axis=1)])
+        assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-9)
+        assert_allclose(np.log(probabilities), model.predict_log_proba(X))
+        assert_array_equal(
+            model.predict(X), model.classes_[probabilities.argmax(axis=1)]
+        )
         assert_array_equal(model.decision_function(X), model.predict_log_proba(X))
         assert model.score(X, Y) == (model.predict(X) == Y).mean()
 
@@ -126,7 +128,7 @@ class TestAnswers:
 
     @pytest.mark.filterwarnings("ignore::rhokit.nn.TrainingWarning")
     def test_auto_gamma_is_a_sixteenth(self, cls):
-        one_pass = cls._one_pass_class(n_components=32, random_state=0).fit(X, Y)
+        one_pass = cls.one_pass_class(n_components=32, random_state=0).fit(X, Y)
         auto = cls(**SMALL).fit(X, Y)
         chosen = cls(**SMALL, gamma="loo").fit(X, Y)
         assert_allclose(auto.estimator_.gamma_, one_pass.gamma_ / 16)
@@ -164,7 +166,7 @@ class TestRefused:
             cls(**SMALL).fit(X, Y, validation_data=(X[:2], ["top", "nowhere"]))
 
     def test_new_labels_for_a_converted_model(self, cls):
-        estimator = cls._one_pass_class(n_components=32).fit(X, Y)
+        estimator = cls.one_pass_class(n_components=32).fit(X, Y)
         with pytest.raises(ValueError, match=r"\['far'\]"):
             cls.from_estimator(estimator).fit(X, np.where(X[:, 0] > 1, "far", Y))
 
@@ -183,7 +185,7 @@ class TestOtherShares:
         some = (Y == "top") | (np.arange(160) % 5 == 0)
         model.fit(X[some], Y[some])
         assert_allclose(from_module(model, X), model.predict_proba(X), atol=1e-6)
-        estimator = cls._one_pass_class(gamma=0.5, n_components=32, random_state=0)
+        estimator = cls.one_pass_class(gamma=0.5, n_components=32, random_state=0)
         estimator.fit(X, Y)
         model = cls.from_estimator(estimator, rank=6).fit(X[some], Y[some])
         assert_allclose(from_module(model, X), model.predict_proba(X), atol=1e-6)
@@ -207,13 +209,13 @@ class TestOtherShares:
         seen = Y != "top"
         weighted = cls(**settings).fit(X, Y, sample_weight=seen)
         absent = cls(**settings).fit(X[seen], Y[seen])
-        chances = weighted.predict_proba(X)
-        assert_allclose(chances[:, 2], 0, atol=0.02)
-        assert_allclose(chances[:, :2], absent.predict_proba(X), atol=0.1)
+        probabilities = weighted.predict_proba(X)
+        assert_allclose(probabilities[:, 2], 0, atol=0.02)
+        assert_allclose(probabilities[:, :2], absent.predict_proba(X), atol=0.1)
 
     @both
     def test_announced_class_without_rows(self, cls):
-        estimator = cls._one_pass_class(n_components=32, random_state=0)
+        estimator = cls.one_pass_class(n_components=32, random_state=0)
         labels = ["bottom", "right", "top", "unseen"]
         estimator.partial_fit(X, Y, classes=labels)
         model = cls.from_estimator(estimator)
@@ -248,9 +250,9 @@ class TestOutputs:
         assert np.linalg.eigvalsh(states).min() > -1e-9
         outputs = model.output_states_
         measured = np.einsum("nab,ka,kb->nk", states, outputs, outputs)
-        chances = measured / measured.sum(axis=1, keepdims=True)
-        assert_allclose(model.predict_proba(X), chances, atol=1e-9)
-        assert_allclose(from_module(model, X), chances, atol=1e-6)
+        probabilities = measured / measured.sum(axis=1, keepdims=True)
+        assert_allclose(model.predict_proba(X), probabilities, atol=1e-9)
+        assert_allclose(from_module(model, X), probabilities, atol=1e-6)
 
     def test_unknown_output_map(self):
         with pytest.raises(
@@ -259,6 +261,6 @@ class TestOutputs:
             QMClassifierSGD(**SMALL, output_map="foo").fit(X, Y)
 
 
-def test_one_pass_classes():
-    assert DMKDClassifierSGD._one_pass_class is DMKDClassifier
-    assert QMClassifierSGD._one_pass_class is QMClassifier
+def testone_pass_classes():
+    assert DMKDClassifierSGD.one_pass_class is DMKDClassifier
+    assert QMClassifierSGD.one_pass_class is QMClassifier

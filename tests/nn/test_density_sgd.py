@@ -131,8 +131,8 @@ class TestAnswers:
             below = density[grid[:, 0] < edge].sum() * cell
             assert_allclose((drawn < edge).mean(), below, atol=0.04)
 
-    def test_coverage_and_floor(self, model):
-        assert_allclose(model.coverage([[0.0], [5.0]]), 1, atol=1e-3)
+    def test_reach_and_floor(self, model):
+        assert_allclose(model.reach([[0.0], [5.0]]), 1, atol=1e-3)
         assert model.floor_ == model.estimator_.floor_
 
     def test_not_fitted(self):

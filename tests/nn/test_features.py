@@ -22,6 +22,7 @@ from tests.nn import (
     layer,
     normal,
     one_model,
+    pairs,
     rows_of,
     state_dtype,
     trained_weights,
@@ -32,6 +33,13 @@ every_layer = pytest.mark.parametrize("name", LAYERS)
 every_trainable = pytest.mark.parametrize("name", TRAINABLE)
 every_form = pytest.mark.parametrize("form", ["phase", "pair", "complex"])
 every_sampling = pytest.mark.parametrize("sampling", SAMPLING_RULES)
+every_form_with_a_sampling = pytest.mark.parametrize(
+    ("form", "sampling"),
+    [
+        *pairs(["phase", "pair", "complex"], SAMPLING_RULES),
+        *pairs(["phase", "pair", "complex"], SAMPLING_RULES, shift=1),
+    ],
+)
 
 MAPS = {
     "phase": FourierFeatures(gamma=0.4, n_components=20, random_state=0),
@@ -108,10 +116,9 @@ class TestGradients:
 class TestMaps:
     """A layer computes what its map computes."""
 
-    @every_map
-    @pytest.mark.parametrize("d", [1, 2, 3])
-    def test_states(self, feature_map, d):
-        feature_map.fit(draw(60, d))
+    @pytest.mark.parametrize(("d", "name"), [*pairs([1, 2, 3], MAPS), (3, "phase")])
+    def test_states(self, name, d):
+        feature_map = MAPS[name].fit(draw(60, d))
         rows = draw(25, d, seed=6)
         found = feature_layer(feature_map, dtype=torch.float64)(double(rows))
         assert_allclose(found, feature_map.transform(rows), rtol=0, atol=1e-10)
@@ -129,8 +136,7 @@ class TestMaps:
         found = features(double(rows))
         assert_allclose(found, feature_map.transform(rows), rtol=0, atol=1e-10)
 
-    @every_form
-    @every_sampling
+    @every_form_with_a_sampling
     @pytest.mark.parametrize("normalize", [False, True])
     def test_fourier(self, form, sampling, normalize):
         feature_map = FourierFeatures(
@@ -216,8 +222,7 @@ class TestMaps:
 
 
 class TestSeeds:
-    @every_form
-    @every_sampling
+    @every_form_with_a_sampling
     def test_the_features_of_the_map(self, form, sampling):
         options = {"gamma": 0.7, "form": form, "sampling": sampling, "random_state": 4}
         feature_map = FourierFeatures(n_components=10, **options).fit(np.zeros((1, 3)))
@@ -229,8 +234,7 @@ class TestSeeds:
             assert_array_equal(features.phases.detach(), feature_map.phases_)
         assert_array_equal(features.amplitudes, feature_map.amplitudes_)
 
-    @every_form
-    @every_sampling
+    @every_form_with_a_sampling
     @pytest.mark.parametrize("seed", [4, [4, 2]], ids=str)
     def test_the_first_of_many_models(self, form, sampling, seed):
         def make(models):

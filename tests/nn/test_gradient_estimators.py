@@ -24,6 +24,8 @@ from rhokit import (
     QMRegressor,
     SoftmaxFeatures,
 )
+from rhokit.batch import Batch, Columns
+from rhokit.errors import DataError
 from rhokit.nn import (
     DMKDESGD,
     DMKDClassifierSGD,
@@ -31,6 +33,8 @@ from rhokit.nn import (
     QMRegressorSGD,
     TrainingWarning,
 )
+from rhokit.nn.holdout import split_batch
+from tests.nn import pairs
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(150, 2))
@@ -46,6 +50,11 @@ ONE_PASS = {
 MODELS = list(ONE_PASS)
 ALPHA = 0.1
 SMALL = {"n_components": 32, "rank": 6, "max_epochs": 5, "random_state": 0}
+
+
+def label(value):
+    return getattr(value, "__name__", None) or str(value)
+
 
 every_model = pytest.mark.parametrize("cls", MODELS, ids=lambda each: each.__name__)
 
@@ -212,20 +221,15 @@ BAD = {
 }
 
 
-@every_model
-class TestRefused:
-    @pytest.mark.parametrize("name", BAD)
+class TestBadParameters:
+    @pytest.mark.parametrize(("cls", "name"), pairs(MODELS, BAD), ids=label)
     def test_bad_parameters_are_named_with_their_owner(self, cls, name):
         message = f"The '{name}' parameter of {cls.__name__} must"
         with pytest.raises(ValueError, match=message):
             make(cls, **{name: BAD[name]}).fit(X, target_of(cls))
 
     @pytest.mark.parametrize(
-        "device",
-        [
-            "foo",
-            "cuda",
-        ],
+        ("cls", "device"), pairs(MODELS, ["foo", "cuda"]), ids=label
     )
     def test_device_that_is_not_there(self, cls, device):
         if device == "cuda" and torch.cuda.is_available():
@@ -233,13 +237,17 @@ class TestRefused:
         with pytest.raises((ValueError, RuntimeError), match=device):
             make(cls, device=device).fit(X, target_of(cls))
 
+
+@every_model
+class TestRefused:
     def test_failing_fit_leaves_the_old_model(self, cls):
         model = fit(cls)
         before, answer = pickle.dumps(model), answers(model)
         broken = X.copy()
         broken[7, 1] = np.nan
-        with pytest.raises(ValueError, match="NaN in column 1"):
+        with pytest.raises(DataError, match="NaN") as caught:
             model.fit(broken, target_of(cls))
+        assert (caught.value.row, caught.value.column) == (7, 1)
         with pytest.raises(ValueError, match="sample_weight"):
             model.fit(X, target_of(cls), sample_weight=-np.ones(150))
         assert pickle.dumps(model) == before
@@ -257,7 +265,7 @@ class TestRefused:
         def fail(*arguments):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(cls, "_finish", fail)
+        monkeypatch.setattr(type(model.training_task()), "finish", fail)
         with pytest.raises(KeyboardInterrupt):
             model.fit(X + 1, target_of(cls))
         assert_array_equal(answers(model), answer)
@@ -265,14 +273,13 @@ class TestRefused:
     def test_nan_names_the_column(self, cls):
         frame = pd.DataFrame(X, columns=["width", "height"])
         frame.loc[3, "height"] = np.nan
-        with pytest.raises(
-            ValueError, match=r"NaN in column 'height' \(first in row 3"
-        ):
+        with pytest.raises(DataError, match="NaN") as caught:
             make(cls).fit(frame, target_of(cls))
+        assert (caught.value.row, caught.value.column) == (3, "height")
         model = make(cls).fit(
             frame.drop(index=3), part(target_of(cls), frame.index != 3)
         )
-        with pytest.raises(ValueError, match="NaN in column 'height'"):
+        with pytest.raises(DataError, match="height"):
             answers(model, frame)
 
     def test_columns_have_names_and_an_order(self, cls):
@@ -347,24 +354,21 @@ def one_pass(cls, **parameters):
     return model.fit(X, target_of(cls))
 
 
-FROM = [
-    (cls, settings)
-    for cls in MODELS
-    for settings in (
-        {},
-        {"feature_map": "fourier", "gamma": 0.5},
-        {"feature_map": FourierFeatures(form="complex", n_components=32), "gamma": 0.5},
-        {"feature_map": FourierFeatures(form="pair", n_components=32), "gamma": 0.5},
-        {"feature_map": "landmarks", "rank": 5},
-        {
-            "feature_map": LandmarkFeatures(normalize=True, n_components=32),
-            "gamma": 0.5,
-            "rank": 0.5,
-        },
-        {"gamma": 0.5, "scale": "whiten", "rank": "elbow", "feature_map": "landmarks"},
-        {"dtype": "float32", "feature_map": "landmarks"},
-    )
+STARTS = [
+    {"feature_map": "fourier", "gamma": 0.5},
+    {"feature_map": FourierFeatures(form="complex", n_components=32), "gamma": 0.5},
+    {"feature_map": FourierFeatures(form="pair", n_components=32), "gamma": 0.5},
+    {"feature_map": "landmarks", "rank": 5},
+    {
+        "feature_map": LandmarkFeatures(normalize=True, n_components=32),
+        "gamma": 0.5,
+        "rank": 0.5,
+    },
+    {"gamma": 0.5, "scale": "whiten", "rank": "elbow", "feature_map": "landmarks"},
+    {"dtype": "float32", "feature_map": "landmarks"},
 ]
+FROM = [(cls, {}) for cls in MODELS]
+FROM += [*pairs(MODELS, STARTS), *pairs(MODELS, STARTS, shift=2)]
 FROM += [
     (DMKDClassifierSGD, {"priors": "uniform"}),
     (DMKDClassifierSGD, {"priors": [0.3, 0.7], "rank": 3}),
@@ -376,10 +380,6 @@ FROM += [
     (QMRegressorSGD, {"beta": 30.0, "bounds": (-5.0, 5.0)}),
     (QMRegressorSGD, {"calibration": None}),
 ]
-
-
-def label(value):
-    return getattr(value, "__name__", None) or str(value)
 
 
 class TestFromEstimator:
@@ -453,11 +453,15 @@ class TestFromEstimator:
         assert_array_equal(answers(model, frame), answers(estimator, frame))
         answers(model.fit(frame, target_of(cls)), frame)
 
-    @every_model
     @pytest.mark.parametrize(
-        "settings",
-        [{}, {"feature_map": "fourier", "gamma": 0.5}, {"feature_map": "landmarks"}],
-        ids=str,
+        ("cls", "settings"),
+        [
+            *[(cls, {}) for cls in MODELS],
+            (DMKDESGD, {"feature_map": "landmarks"}),
+            (DMKDClassifierSGD, {"feature_map": "fourier", "gamma": 0.5}),
+            (QMRegressorSGD, {"feature_map": "landmarks"}),
+        ],
+        ids=label,
     )
     def test_training_starts_from_it_and_lowers_the_loss(self, cls, settings):
         estimator, target = one_pass(cls, **settings), target_of(cls)
@@ -491,7 +495,8 @@ class TestFromEstimator:
     @pytest.mark.parametrize(
         ("cls", "settings"),
         [
-            *[(cls, {"rank": 2}) for cls in MODELS],
+            (DMKDESGD, {"rank": 2}),
+            (QMRegressorSGD, {"rank": 2}),
             (QMClassifierSGD, {"joint_rank": 3}),
             (DMKDClassifierSGD, {"priors": "uniform"}),
             (QMClassifierSGD, {"output_map": "softmax"}),
@@ -517,9 +522,21 @@ TRAINED = [
 ]
 
 
-@every_model
+each_setting = pytest.mark.parametrize(
+    ("cls", "settings"),
+    [*pairs(MODELS, TRAINED), *pairs(MODELS, TRAINED, shift=1)],
+    ids=label,
+)
+MOVED = [
+    ("fourier", "frequencies_"),
+    ("landmarks", "landmarks_"),
+    (FourierFeatures(form="complex", n_components=32), "frequencies_"),
+    (FourierFeatures(form="pair", n_components=32), "frequencies_"),
+]
+
+
 class TestTrained:
-    @pytest.mark.parametrize("settings", TRAINED, ids=str)
+    @each_setting
     def test_module_says_the_same(self, cls, settings):
         model = fit(cls, **settings)
         assert model.to_module() is model.module_
@@ -527,18 +544,14 @@ class TestTrained:
 
     @pytest.mark.filterwarnings("ignore::rhokit.nn.TrainingWarning")
     @pytest.mark.parametrize(
-        ("feature_map", "name"),
-        [
-            ("fourier", "frequencies_"),
-            ("landmarks", "landmarks_"),
-            (FourierFeatures(form="complex", n_components=32), "frequencies_"),
-            (FourierFeatures(form="pair", n_components=32), "frequencies_"),
-        ],
+        ("cls", "moved"),
+        [*pairs(MODELS, MOVED), *pairs(MODELS, MOVED, shift=1)],
         ids=label,
     )
     @pytest.mark.parametrize("train_features", [False, True])
-    def test_features(self, cls, feature_map, name, train_features):
+    def test_features(self, cls, moved, train_features):
         """They move if they are trained; the module says the same all the while."""
+        feature_map, name = moved
         settings = {"feature_map": feature_map, "gamma": 0.5}
         model = fit(cls, **settings, train_features=train_features)
         start = one_pass(cls, **settings).feature_map_
@@ -552,6 +565,7 @@ class TestTrained:
         # Sums over columns undo the whitening twice, which costs digits.
         assert_allclose(answers(summed), answers(model), rtol=1e-4, atol=1e-6)
 
+    @every_model
     def test_frozen_map_is_untouched(self, cls):
         model = fit(cls, feature_map="landmarks", gamma=0.5)
         start = one_pass(cls, feature_map="landmarks", gamma=0.5)
@@ -560,7 +574,7 @@ class TestTrained:
             start.feature_map_.fingerprint()
         )
 
-    @pytest.mark.parametrize("settings", TRAINED, ids=str)
+    @each_setting
     def test_to_estimator_says_the_same(self, cls, settings):
         model = fit(cls, **settings)
         estimator = model.to_estimator()
@@ -569,6 +583,7 @@ class TestTrained:
         assert_allclose(answers(estimator), answers(model), rtol=1e-7, atol=1e-8)
         assert_allclose(estimator.state_.weight.sum(), 150 - held_out(model), rtol=1e-8)
 
+    @every_model
     def test_to_estimator_learns_and_forgets(self, cls):
         estimator = fitted(cls).to_estimator()
         before = answers(estimator)
@@ -584,12 +599,14 @@ class TestTrained:
             answers(estimator.merge(estimator.blank())), answers(estimator)
         )
 
+    @every_model
     def test_to_estimator_is_a_copy(self, cls):
         model = fit(cls)
         before = answers(model)
         model.to_estimator().partial_fit(X[:9], part(target_of(cls), slice(9)))
         assert_array_equal(answers(model), before)
 
+    @every_model
     def test_trained_factor_takes_up_no_rows(self, cls):
         model, target = fit(cls), target_of(cls)
         before = answers(model)
@@ -599,6 +616,7 @@ class TestTrained:
             model.estimator_.unlearn(X, target)
         assert_array_equal(answers(model), before)
 
+    @every_model
     def test_goes_round(self, cls):
         """A trained model, as a one-pass model, is where another one starts from."""
         model = fitted(cls)
@@ -726,28 +744,23 @@ class TestEarlyStopping:
             model.fit(X[:20], part(target_of(cls), slice(20)))
 
     def test_copies_stay_together_and_every_class_is_trained(self, cls):
-        model = make(cls, early_stopping=True, validation_fraction=0.5)
         target = target_of(cls)
         rows = np.concatenate([X[:40], X[:40], X[:40]])
-        labels = None if target is None else np.tile(target[:40], 3)
-        if labels is not None and cls is not QMRegressorSGD:
-            labels[[0, 40, 80]] = "rare"
-            codes = np.unique(labels, return_inverse=True)[1]
-        elif labels is not None:
-            codes = labels[:, None]
-        else:
-            codes = None
-        trained, held = model._split(rows, None, codes)
-        left = {tuple(row) for row in trained[0]}
-        right = {tuple(row) for row in held[0]}
+        tripled = None if target is None else np.tile(target[:40], 3)
+        if tripled is not None and tripled.dtype.kind == "U":
+            tripled[[0, 40, 80]] = "rare"
+        batch = Batch(rows, Columns(2), tripled)
+        groups = make(cls).training_task().groups(batch)
+        trained, held = split_batch(batch, groups, 0.5, True)
+        left, right = ({tuple(row) for row in part.rows} for part in (trained, held))
         assert left
         assert right
         assert not left & right
-        assert len(trained[0]) + len(held[0]) == 120
-        assert len(held[0]) % 3 == 0
-        assert abs(len(held[0]) - 60) <= 6
-        if codes is not None and codes.ndim == 1:
-            assert set(trained[2]) == set(codes)
+        assert len(trained) + len(held) == 120
+        assert len(held) % 3 == 0
+        assert abs(len(held) - 60) <= 6
+        if tripled is not None and tripled.dtype.kind == "U":
+            assert set(trained.target) == set(tripled)
 
     def test_split_does_not_depend_on_the_order(self, cls):
         target = target_of(cls)
@@ -761,10 +774,19 @@ class TestEarlyStopping:
         assert_allclose(*map(answers, models), rtol=1e-5, atol=1e-6)
 
 
-@every_model
 class TestGoingWrong:
-    @pytest.mark.parametrize("rate", [1e6, 1e30])
-    @pytest.mark.parametrize("judged", [False, True])
+    @pytest.mark.parametrize(
+        ("cls", "rate", "judged"),
+        [
+            (DMKDESGD, 1e6, False),
+            (DMKDESGD, 1e30, True),
+            (DMKDClassifierSGD, 1e30, False),
+            (QMClassifierSGD, 1e6, True),
+            (QMRegressorSGD, 1e30, False),
+            (QMRegressorSGD, 1e6, True),
+        ],
+        ids=label,
+    )
     def test_absurd_learning_rate_leaves_the_start(self, cls, rate, judged):
         target = target_of(cls)
         options = {"validation_data": (X, target)} if judged else {}
@@ -778,6 +800,7 @@ class TestGoingWrong:
         assert not np.isnan(answers(model)).any()
         assert loss_of(model, target) <= loss_of(start, target) * (1 + 1e-6)
 
+    @every_model
     def test_constant_column(self, cls):
         rows = np.column_stack([X, np.full(150, 3.0)])
         model = make(cls).fit(rows, target_of(cls))
@@ -792,6 +815,6 @@ def test_states_that_do_not_fit_in_memory_are_computed_anew(cls, monkeypatch):
     """Also where those of the validation rows alone would fit."""
     settings = {"gamma": 0.5, "early_stopping": True, "validation_fraction": 0.2}
     known = make(cls, **settings).fit(X, target_of(cls))
-    monkeypatch.setattr("rhokit.nn.gradient._MOST_CACHED_BYTES", 60 * 32 * 8)
+    monkeypatch.setattr("rhokit.nn.descent._MOST_CACHED_BYTES", 60 * 32 * 8)
     model = make(cls, **settings).fit(X, target_of(cls))
     assert_allclose(answers(model), answers(known), rtol=1e-6, atol=1e-8)

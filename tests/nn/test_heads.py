@@ -44,6 +44,7 @@ from tests.nn import (
     layer,
     normal,
     one_model,
+    pairs,
     parts,
     rows_of,
     state_dtype,
@@ -52,8 +53,15 @@ from tests.nn import (
 from tests.reference import core_oracles as oracle
 
 every_head = pytest.mark.parametrize("head", HEADS)
+each_pair = pytest.mark.parametrize(("head", "name"), pairs(HEADS, LAYERS))
+each_trainable_pair = pytest.mark.parametrize(
+    ("head", "name"), pairs(HEADS, TRAINABLE, shift=1)
+)
+few_pairs = pytest.mark.parametrize(
+    ("head", "name"), pairs(HEADS, ["phase", "complex", "landmarks"])
+)
+other_pairs = pytest.mark.parametrize(("head", "name"), pairs(HEADS, LAYERS, shift=2))
 every_layer = pytest.mark.parametrize("name", LAYERS)
-every_trainable = pytest.mark.parametrize("name", TRAINABLE)
 
 
 def trained_too(name):
@@ -83,16 +91,14 @@ def same(found, expected, atol=1e-10):
 
 
 class TestGradients:
-    @every_head
-    @every_layer
+    @each_pair
     def test_by_rows_and_factor(self, head, name):
         features = layer(name)
         network = HEADS[head](features)
         assert trained_weights(network) == {"measurement.factor"}
         check_gradients(network, rows_of(features))
 
-    @every_head
-    @every_trainable
+    @each_trainable_pair
     def test_by_trained_features(self, head, name):
         features = layer(name, trainable=True)
         network = HEADS[head](features)
@@ -100,8 +106,7 @@ class TestGradients:
         assert trained_weights(network) == expected
         check_gradients(network, rows_of(features))
 
-    @every_head
-    @pytest.mark.parametrize("name", ["phase", "complex", "landmarks"])
+    @few_pairs
     def test_no_decomposition(self, head, name, monkeypatch):
         features = layer(name, trainable=True)
         network, rows = HEADS[head](features), rows_of(features).requires_grad_()
@@ -119,8 +124,7 @@ class TestGradients:
             if weight.requires_grad:
                 assert weight.grad.abs().max() > 0, weight_name
 
-    @every_head
-    @pytest.mark.parametrize("name", ["phase", "complex", "landmarks", "quadrature"])
+    @other_pairs
     def test_every_row_of_the_factor_has_one(self, head, name):
         """So that no eigenvalue can die."""
         features = layer(name)
@@ -190,8 +194,9 @@ class TestCore:
         same(network(rows), [logs[:, 0] - 0.4])
         assert network.log_mass() == 0
 
-    @every_layer
-    @pytest.mark.parametrize("head", ["classes", "priors", "joint", "overlaps"])
+    @pytest.mark.parametrize(
+        ("head", "name"), pairs(["classes", "priors", "joint", "overlaps"], LAYERS)
+    )
     def test_classes(self, head, name):
         features = layer(name)
         network, rows = HEADS[head](features), rows_of(features)
@@ -201,8 +206,8 @@ class TestCore:
         priors = [0.2, 0.5, 0.3] if head == "priors" else [1.0, 1.0, 1.0]
         expected = log_posterior(np.log(values), np.log(priors))
         same(network(rows), [expected])
-        chances = values * priors / (values * priors).sum(axis=1, keepdims=True)
-        assert_allclose(np.exp(expected), chances, rtol=1e-9)
+        probabilities = values * priors / (values * priors).sum(axis=1, keepdims=True)
+        assert_allclose(np.exp(expected), probabilities, rtol=1e-9)
 
     def test_overlaps_are_measured_by_the_labels_states(self):
         """``ψ_k^T ρ_Y ψ_k`` with the joint state written out."""
@@ -219,8 +224,8 @@ class TestCore:
             np.kron(a.T @ a, np.outer(psi, psi))
             for a, psi in zip(factor, outputs, strict=True)
         )
-        pairs = [[np.kron(phi, psi) for psi in outputs] for phi in states]
-        values = np.array([[z @ joint @ z for z in each] for each in pairs])
+        products = [[np.kron(phi, psi) for psi in outputs] for phi in states]
+        values = np.array([[z @ joint @ z for z in each] for each in products])
         expected = values / values.sum(axis=1, keepdims=True)
         same(network(rows).exp(), [expected])
 
@@ -229,13 +234,12 @@ class TestCore:
         features = layer(name)
         network, rows = HEADS["values"](features), rows_of(features)
         values, _ = measured(network, rows)
-        chances = values / values.sum(axis=1, keepdims=True)
-        same(network.distribution(rows), [chances])
+        probabilities = values / values.sum(axis=1, keepdims=True)
+        same(network.distribution(rows), [probabilities])
         levels = np.array([-1.0, 0.0, 1.0, 2.0])
-        same(network(rows), mean_and_variance(chances, levels))
+        same(network(rows), mean_and_variance(probabilities, levels))
 
-    @every_head
-    @every_layer
+    @other_pairs
     def test_forward_reads_what_the_features_say(self, head, name):
         features = layer(name)
         network, rows = HEADS[head](features), rows_of(features)
@@ -255,14 +259,14 @@ class TestCore:
         assert np.isfinite(logs).all()
         assert (np.diff(logs) < 0).all()
 
-    def test_a_class_with_no_prior_has_no_chance(self):
+    def test_a_class_with_no_prior_has_no_probability(self):
         features = layer("phase")
         network = ClassifierHead(
             features, 3, 2, priors=[0.5, 0.0, 0.5], dtype=torch.float64
         )
-        chances = network(rows_of(features)).exp()
-        assert_allclose(chances.detach()[:, 1], 0, rtol=0)
-        assert_allclose(chances.detach().sum(dim=1), 1, rtol=1e-12)
+        probabilities = network(rows_of(features)).exp()
+        assert_allclose(probabilities.detach()[:, 1], 0, rtol=0)
+        assert_allclose(probabilities.detach().sum(dim=1), 1, rtol=1e-12)
 
     def test_defaults(self):
         features = FourierLayer(2, 64)
@@ -290,63 +294,70 @@ GAUSSIAN_MAPS = {
     "complex": FourierFeatures(n_components=30, form="complex", random_state=0),
     "quadrature": QuadratureFeatures(tol=1e-3),
 }
-every_map = pytest.mark.parametrize(
-    "feature_map", GAUSSIAN_MAPS.values(), ids=GAUSSIAN_MAPS.keys()
-)
 OPTIONS = {"gamma": 0.5, "random_state": 0}
-every_rank = pytest.mark.parametrize("rank", [None, 5])
 
 
 def module_of(kind, estimator, rows):
     """What the module of a one-pass model computes for rows in the user's units."""
     network = kind.from_estimator(estimator).to_module()
-    scaled = double(estimator._apply_scaling(rows))
+    scaled = double(estimator.scaling_.apply(rows))
     return network, scaled
 
 
 class TestOnePass:
     """The module of a one-pass model predicts what the model does."""
 
-    @every_map
-    @every_rank
-    def test_density(self, feature_map, rank):
+    @pytest.mark.parametrize(
+        ("rank", "name"), [*pairs([None, 5], GAUSSIAN_MAPS), (5, "landmarks")]
+    )
+    def test_density(self, name, rank):
         rows, _, _ = draw()
-        model = DMKDE(feature_map=feature_map, rank=rank, **OPTIONS).fit(rows)
+        model = DMKDE(feature_map=GAUSSIAN_MAPS[name], rank=rank, **OPTIONS).fit(rows)
         network, scaled = module_of(DMKDESGD, model, rows[:40])
         same(network(scaled), [model.score_samples(rows[:40])])
 
-    @every_map
-    @every_rank
-    @pytest.mark.parametrize("priors", ["empirical", [0.1, 0.6, 0.3]], ids=str)
-    def test_classes(self, feature_map, rank, priors):
+    @pytest.mark.parametrize("rank", [None, 5])
+    @pytest.mark.parametrize(
+        ("priors", "name"),
+        pairs(["empirical", [0.1, 0.6, 0.3]], GAUSSIAN_MAPS),
+        ids=str,
+    )
+    def test_classes(self, name, rank, priors):
         rows, codes, _ = draw()
         model = DMKDClassifier(
-            feature_map=feature_map, rank=rank, priors=priors, **OPTIONS
+            feature_map=GAUSSIAN_MAPS[name], rank=rank, priors=priors, **OPTIONS
         ).fit(rows, codes)
         network, scaled = module_of(DMKDClassifierSGD, model, rows[:40])
         same(network(scaled).exp(), [model.predict_proba(rows[:40])])
 
-    @every_map
-    @every_rank
+    @pytest.mark.parametrize("rank", [None, 5])
     @pytest.mark.parametrize(
-        "output_map",
-        ["onehot", SoftmaxFeatures(n_components=3, beta=2.0)],
-        ids=["onehot", "softmax"],
+        ("output_map", "name"),
+        pairs(["onehot", SoftmaxFeatures(n_components=3, beta=2.0)], GAUSSIAN_MAPS),
+        ids=lambda each: each if isinstance(each, str) else "softmax",
     )
-    def test_joint_classes(self, feature_map, rank, output_map):
+    def test_joint_classes(self, name, rank, output_map):
         rows, codes, _ = draw()
         model = QMClassifier(
-            feature_map=feature_map, rank=rank, output_map=output_map, **OPTIONS
+            feature_map=GAUSSIAN_MAPS[name],
+            rank=rank,
+            output_map=output_map,
+            **OPTIONS,
         ).fit(rows, codes)
         network, scaled = module_of(QMClassifierSGD, model, rows[:40])
         same(network(scaled).exp(), [model.predict_proba(rows[:40])])
 
-    @every_map
-    @every_rank
-    def test_values(self, feature_map, rank):
+    @pytest.mark.parametrize(
+        ("rank", "name"), [*pairs([5, None], GAUSSIAN_MAPS), (None, "landmarks")]
+    )
+    def test_values(self, name, rank):
         rows, _, target = draw()
         model = QMRegressor(
-            feature_map=feature_map, rank=rank, n_levels=8, beta=20.0, **OPTIONS
+            feature_map=GAUSSIAN_MAPS[name],
+            rank=rank,
+            n_levels=8,
+            beta=20.0,
+            **OPTIONS,
         ).fit(rows, target)
         network, scaled = module_of(QMRegressorSGD, model, rows[:40])
         same(network.distribution(scaled), [model.predict_distribution(rows[:40])])
@@ -459,8 +470,7 @@ class TestIntegral:
 
 
 class TestManyModels:
-    @every_head
-    @every_layer
+    @each_pair
     @pytest.mark.parametrize("shared", [False, True], ids=["own rows", "shared rows"])
     def test_one_map(self, head, name, shared):
         features = layer(name)
@@ -494,8 +504,7 @@ class TestManyModels:
 
 
 class TestPrecision:
-    @every_head
-    @every_layer
+    @other_pairs
     def test_single_stays_single(self, head, name):
         features = layer(name, dtype=torch.float32)
         network = HEADS[head](features, dtype=torch.float32)

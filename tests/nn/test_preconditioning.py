@@ -15,13 +15,21 @@ from tests.nn import (
     check_gradients,
     layer,
     normal,
+    pairs,
     parts,
     rows_of,
     state_dtype,
 )
 
 every_head = pytest.mark.parametrize("head", HEADS)
-every_layer = pytest.mark.parametrize("name", LAYERS)
+each_pair = pytest.mark.parametrize(("head", "name"), pairs(HEADS, LAYERS))
+few_pairs = pytest.mark.parametrize(
+    ("head", "name"), pairs(HEADS, ["phase", "complex", "landmarks"])
+)
+FROZEN_OR_NOT = [
+    *((name, False) for name in LAYERS),
+    *((name, True) for name in TRAINABLE),
+]
 
 
 def states_of(features, n=120, seed=7):
@@ -123,8 +131,7 @@ class TestCoordinates:
 
 
 class TestPrecondition:
-    @every_head
-    @every_layer
+    @each_pair
     def test_the_same_answers(self, head, name):
         features = layer(name)
         network = full(HEADS[head], features)
@@ -135,8 +142,7 @@ class TestPrecondition:
         assert isinstance(other.features, Preconditioned)
         assert other.features.n_components == len(coordinates.lengths)
 
-    @every_head
-    @pytest.mark.parametrize("name", ["phase", "complex", "landmarks"])
+    @few_pairs
     def test_the_same_answers_of_many_models(self, head, name):
         features = layer(name)
         network = HEADS[head](features, models=(2, 3))
@@ -163,8 +169,10 @@ class TestPrecondition:
         basis = other.features.basis
         same(other.read(states @ basis), network.read(states))
 
-    @every_head
-    @pytest.mark.parametrize("name", ["phase", "complex", "landmarks", "quadrature"])
+    @pytest.mark.parametrize(
+        ("head", "name"),
+        pairs(HEADS, ["phase", "complex", "landmarks", "quadrature"], shift=1),
+    )
     def test_gradients(self, head, name):
         features = layer(name)
         coordinates = Coordinates(states_of(features))
@@ -172,12 +180,9 @@ class TestPrecondition:
         other = coordinates.precondition(network, 0, at_random=False)
         check_gradients(other, rows_of(features))
 
-    @every_head
-    @pytest.mark.parametrize(
-        ("name", "trainable"),
-        [*((name, False) for name in LAYERS), *((name, True) for name in TRAINABLE)],
-    )
-    def test_undone_after_a_step(self, head, name, trainable):
+    @pytest.mark.parametrize(("head", "which"), pairs(HEADS, FROZEN_OR_NOT), ids=str)
+    def test_undone_after_a_step(self, head, which):
+        name, trainable = which
         features = layer(name, trainable=trainable)
         network = full(HEADS[head], features)
         before = deepcopy(network)

@@ -14,7 +14,7 @@ from rhokit.nn import (
     ClassifierHead,
     FourierLayer,
     Recipe,
-    Rows,
+    TrainingRows,
     TrainingWarning,
     train,
 )
@@ -43,7 +43,7 @@ def data(n=40, d=3, seed=1, noise=0.5):
     rng = np.random.default_rng(seed)
     rows = rng.normal(size=(n, d))
     target = rows @ np.arange(1.0, d + 1) + noise * rng.normal(size=n)
-    return Rows((torch.from_numpy(rows),), torch.from_numpy(target))
+    return TrainingRows((torch.from_numpy(rows),), torch.from_numpy(target))
 
 
 def numbers(module):
@@ -129,7 +129,7 @@ class TestByHand:
     def test_weights_count(self):
         rows = data()
         weight = torch.arange(40, dtype=torch.float64)
-        rows = Rows(rows.inputs, rows.target, weight / weight.mean())
+        rows = TrainingRows(rows.inputs, rows.target, weight / weight.mean())
         module, twin, recipe = line(), line(), Recipe(0.05, 4, 9)
         train(module, squares, rows, recipe)
         trained_by_hand(twin, rows, recipe)
@@ -186,7 +186,7 @@ class TestCalls:
         train(
             module, squares, data(), Recipe(0.05, 3), forward=lambda x: module(x) + 1.0
         )
-        shifted = Rows(data().inputs, data().target - 1.0)
+        shifted = TrainingRows(data().inputs, data().target - 1.0)
         train(twin, squares, shifted, Recipe(0.05, 3))
         assert_same_numbers(module, twin, rtol=1e-10)
 
@@ -195,7 +195,7 @@ class TestCalls:
         module[0].requires_grad_(False)
         start = deepcopy(module)
         rows = data()
-        rows = Rows(rows.inputs, rows.target[:, None])
+        rows = TrainingRows(rows.inputs, rows.target[:, None])
         train(module, squares_of_columns, rows, Recipe(0.05, 2))
         assert_same_numbers(module[0], start[0])
         assert (module[1].weight != start[1].weight).any()
@@ -259,7 +259,7 @@ class TestValidation:
         ).double()
         rows, judges = data(40, 30, noise=20.0), data(100, 30, 2, noise=20.0)
         rows, judges = (
-            Rows(each.inputs, each.target[:, None]) for each in (rows, judges)
+            TrainingRows(each.inputs, each.target[:, None]) for each in (rows, judges)
         )
         epochs = Epochs(module)
         history = train(
@@ -288,7 +288,7 @@ def scripted(*turns):
             return -output.mean(dim=-1)
         return (output.mean(dim=-1) - turning).abs()
 
-    return module, Rows((one,)), Rows((one,), one[0]), loss
+    return module, TrainingRows((one,)), TrainingRows((one,), one[0]), loss
 
 
 class TestManyModels:
@@ -359,7 +359,9 @@ class TestWeights:
         rows = data()
         weight = torch.ones(40, dtype=torch.float64)
         weight[::4] = 0
-        weighted = Rows(rows.inputs, rows.target.clone(), weight / weight.mean())
+        weighted = TrainingRows(
+            rows.inputs, rows.target.clone(), weight / weight.mean()
+        )
         weighted.target[::4] = 1e6
         seen = torch.from_numpy(np.flatnonzero(weight.numpy()))
         module, twin = line(), line()
@@ -375,7 +377,7 @@ class TestWeights:
         weight = torch.from_numpy(counts / counts.mean())
         copies = torch.from_numpy(np.repeat(np.arange(40), counts))
         module, twin, recipe = line(), line(), Recipe(0.05, 10, 100)
-        train(module, squares, Rows(rows.inputs, rows.target, weight), recipe)
+        train(module, squares, TrainingRows(rows.inputs, rows.target, weight), recipe)
         train(twin, squares, rows.take(copies), recipe)
         assert_same_numbers(module, twin, rtol=1e-10)
 
@@ -466,7 +468,7 @@ def test_weight_decay_leaves_feature_layers_alone():
     """Frequencies that fade would be another kernel; a factor's size means nothing."""
     features = FourierLayer(2, 8, trainable=True, random_state=0)
     head = ClassifierHead(features, 2, 2, random_state=0)
-    rows = Rows((torch.zeros(20, 2),), torch.zeros(20, dtype=torch.int64))
+    rows = TrainingRows((torch.zeros(20, 2),), torch.zeros(20, dtype=torch.int64))
     starts, ends = [], []
 
     def keep(epoch):
