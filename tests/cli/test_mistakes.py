@@ -103,7 +103,7 @@ def text_among_numbers(folder):
     lines = file.read_text().splitlines()
     lines[150] = "1.5,much,3,left,1,1"
     file.write_text("\n".join(lines))
-    return file, ["text.csv: row 150: column 'b': must be numbers"]
+    return file, ["text.csv: row 150: column 'b': ", "'much'"]
 
 
 def text_for_numbers(folder):
@@ -168,7 +168,7 @@ def pairs(mistakes, commands, *, always=()):
 
 
 @pytest.mark.parametrize(
-    ("command", "spoil"), pairs(WRONG_DATA, WITH_DATA, always=("fit", "score"))
+    ("command", "spoil"), [*pairs(WRONG_DATA, WITH_DATA, always=("fit", "score"))]
 )
 def test_wrong_data(command, spoil, models, tmp_path):
     file, words = spoil(tmp_path)
@@ -299,7 +299,7 @@ WRONG_MODELS = [
 
 
 @pytest.mark.parametrize(
-    ("command", "spoil"), pairs(WRONG_MODELS, WITH_MODEL, always=("info",))
+    ("command", "spoil"), [*pairs(WRONG_MODELS, WITH_MODEL, always=("info",))]
 )
 def test_wrong_models(command, spoil, data, models, tmp_path):
     words = spoil(tmp_path)
