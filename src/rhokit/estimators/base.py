@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from rhokit.batch import Batch, Columns
 from rhokit.estimators import answers
-from rhokit.estimators.border import Border
-from rhokit.estimators.choice import Choice
+from rhokit.estimators.border import checked_rows, whole_rows
+from rhokit.estimators.choice import chosen_model
 from rhokit.estimators.parameters import COMMON
 from rhokit.features import FeatureMap
 from rhokit.frames import Schema
@@ -25,10 +25,10 @@ from rhokit.plans.request import check_map, numeric_rows
 from rhokit.readouts import ReadOut
 from rhokit.representations import State
 from rhokit.validation import (
-    all_or_nothing,
     check_parameters,
     check_share,
     check_values,
+    check_weights,
 )
 
 
@@ -57,6 +57,9 @@ class OnePassEstimator(BaseEstimator, ABC):
     batch_size: int | None
     dtype: Any
     random_state: Any
+    # And those that a subclass may lack.
+    rank: Any = None
+    missing: str = "raise"
 
     @abstractmethod
     def make_readout(self, known: Any = None) -> ReadOut:
@@ -64,8 +67,7 @@ class OnePassEstimator(BaseEstimator, ABC):
 
     # ---- learning -------------------------------------------------------------------
 
-    @all_or_nothing
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose scaling, γ and map from the rows, and sum them up.
 
         Parameters
@@ -82,12 +84,11 @@ class OnePassEstimator(BaseEstimator, ABC):
         self
         """
         batch = self.check_batch(X, y, sample_weight, anew=True)
-        self.model_ = self._chosen(batch, bounded=True).add(batch)
+        return self._become(chosen_model(self, batch, bounded=True).add(batch))
 
-    @all_or_nothing
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, decay: Any = None
-    ) -> None:
+    ) -> Self:
         """Add a batch of rows.
 
         The first batch chooses scaling, γ and map as :meth:`prepare` does; later
@@ -107,9 +108,8 @@ class OnePassEstimator(BaseEstimator, ABC):
         -------
         self
         """
-        self._learn(self.check_batch(X, y, sample_weight), decay)
+        return self._learn(self.check_batch(X, y, sample_weight), decay)
 
-    @all_or_nothing
     def prepare(
         self,
         X: Any,
@@ -118,7 +118,7 @@ class OnePassEstimator(BaseEstimator, ABC):
         *,
         targets: Any = None,
         bounded: bool = False,
-    ) -> None:
+    ) -> Self:
         """Choose scaling, γ and map from a sample, without adding its rows.
 
         For streams and for work on several machines: prepare once, send the model
@@ -142,7 +142,8 @@ class OnePassEstimator(BaseEstimator, ABC):
         self
         """
         batch = self.check_batch(X, y, sample_weight, anew=True)
-        self.model_ = self._chosen(batch, bounded=bounded, foreseen=targets)
+        model = chosen_model(self, batch, bounded=bounded, foreseen=targets)
+        return self._become(model)
 
     def blank(self) -> Self:
         """A copy with the same scaling, γ and map that holds no rows.
@@ -151,8 +152,7 @@ class OnePassEstimator(BaseEstimator, ABC):
         """
         return self.with_model(self.prepared_model().blank())
 
-    @all_or_nothing
-    def merge(self, *others: Self) -> None:
+    def merge(self, *others: Self) -> Self:
         """Add what other models have seen.
 
         They must share scaling, γ and map: see :meth:`prepare` and :meth:`blank`.
@@ -168,10 +168,9 @@ class OnePassEstimator(BaseEstimator, ABC):
         mine = self.prepared_model()
         for other in self._mergeable("merge", mine, others):
             mine = mine.merge(other)
-        self.model_ = mine
+        return self._become(mine)
 
-    @all_or_nothing
-    def unmerge(self, *others: Self) -> None:
+    def unmerge(self, *others: Self) -> Self:
         """Take out what other models have seen, as if :meth:`merge` had never been.
 
         For sliding windows: keep a model per day, merge today's, unmerge the oldest.
@@ -188,10 +187,9 @@ class OnePassEstimator(BaseEstimator, ABC):
         mine = self.fitted_model()
         for other in self._mergeable("unmerge", mine, others):
             mine = mine.unmerge(other)
-        self.model_ = mine
+        return self._become(mine)
 
-    @all_or_nothing
-    def unlearn(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
+    def unlearn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Forget rows: the model becomes what it would be had it never seen them.
 
         Parameters
@@ -209,15 +207,15 @@ class OnePassEstimator(BaseEstimator, ABC):
         """
         model = self.fitted_model()
         batch = self.check_batch(X, y, sample_weight)
-        self.model_ = model.knowing(batch, type(self).__name__).subtract(batch)
+        known = model.knowing(batch, type(self).__name__)
+        return self._become(known.subtract(batch))
 
-    @all_or_nothing
-    def fade(self, decay: float) -> None:
+    def fade(self, decay: float) -> Self:
         """Let all rows seen so far count ``decay`` times as much as they did."""
         check_share("decay", decay)
-        self.model_ = self.prepared_model().fade(decay)
+        return self._become(self.prepared_model().fade(decay))
 
-    def _learn(self, batch: Batch, decay: Any, foreseen: Any = None) -> None:
+    def _learn(self, batch: Batch, decay: Any, foreseen: Any = None) -> Self:
         """Add rows; the first ones also decide how."""
         check_share("decay", decay)
         if self.is_prepared:
@@ -225,15 +223,14 @@ class OnePassEstimator(BaseEstimator, ABC):
             model = model.knowing(batch, type(self).__name__, foreseen)
             model = model if decay is None else model.fade(decay)
         else:
-            model = self._chosen(batch, bounded=False, foreseen=foreseen)
-        self.model_ = model.add(batch)
+            model = chosen_model(self, batch, bounded=False, foreseen=foreseen)
+        return self._become(model.add(batch))
 
-    def _chosen(self, batch: Batch, *, bounded: bool, foreseen: Any = None) -> Model:
-        """A model without rows, whose plan and read-out are chosen from these."""
-        batch.columns.give_to(self)
-        choice = Choice(self, self.make_readout(), self.takes_series, bounded, foreseen)
-        self.model_ = choice.model(batch)
-        return self.prepared_model()
+    def _become(self, model: Model) -> Self:
+        """Take the place of what was known: all of it, once it is whole."""
+        model.plan.columns.give_to(self)
+        self.model_ = model
+        return self
 
     def _mergeable(
         self, what: str, mine: Model, others: tuple[Any, ...]
@@ -281,26 +278,21 @@ class OnePassEstimator(BaseEstimator, ABC):
         if isinstance(X, Batch):
             return X
         check_parameters(self, self._parameter_table)
-        check_map(self.feature_map, self.takes_series)
-        knows = self.is_prepared and not anew
-        border = Border(self, self.model_ if knows else None, columns)
-        readout = self.model_.readout if knows else self.make_readout()
-        return border.batch(X, y, sample_weight, readout, may_vanish=may_vanish)
+        model = None if anew or not self.is_prepared else self.model_
+        rows, columns = checked_rows(self, X, model, columns)
+        weights = target = None
+        if sample_weight is not None:
+            weights = check_weights(sample_weight, len(rows), may_vanish=may_vanish)
+        readout = self.make_readout() if model is None else model.readout
+        if readout.has_target:
+            target = readout.check(y, len(rows), type(self).__name__)
+        batch = Batch(rows, columns, target, weights)
+        may_miss = self.missing == "integrate"
+        return whole_rows(batch, type(self).__name__) if may_miss else batch
 
     def check_query(self, X: Any) -> NDArray[Any]:
         """Rows to be asked for, of the columns that were learned."""
-        return Border(self, self.model_).rows(X)
-
-    @property
-    def may_miss(self) -> bool:
-        """Whether rows may lack values."""
-        return bool(getattr(self, "missing", "raise") == "integrate")
-
-    @property
-    def takes_series(self) -> bool:
-        """Whether a state may be a Fourier series."""
-        series = _has_matrices(self) and self.make_readout().takes_series
-        return series and getattr(self, "rank", None) is None
+        return checked_rows(self, X, self.model_)[0]
 
     # ---- the model ------------------------------------------------------------------
 
@@ -316,12 +308,12 @@ class OnePassEstimator(BaseEstimator, ABC):
                 f"This {type(self).__name__} instance is not fitted yet. Call 'fit' or "
                 "'prepare' with appropriate arguments first."
             )
-        return self._asked(self.model_)
+        return self.asked(self.model_)
 
     def fitted_model(self) -> Model:
         """The same of a model that holds rows: one snapshot, which nothing changes."""
         check_is_fitted(self)
-        model = self._asked(self.model_)
+        model = self.asked(self.model_)
         if not model.has_rows:
             raise NotFittedError(
                 f"This {type(self).__name__} instance holds no rows any more."
@@ -330,23 +322,22 @@ class OnePassEstimator(BaseEstimator, ABC):
 
     def with_model(self, model: Model) -> Self:
         """A copy that answers from another model."""
-        other = copy(self)
-        other.model_ = model
-        model.plan.columns.give_to(other)
-        return other
+        return copy(self)._become(model)
 
-    def _asked(self, model: Model) -> Model:
-        """A model with the parameters of today."""
-        readout, owner = self.make_readout(model.readout), type(self).__name__
-        rank = model.plan.chosen_rank(getattr(self, "rank", None))
-        readout.check_rank(rank, owner)
-        model.representation.check_rank(rank, owner)
+    def asked(self, model: Model) -> Model:
+        """A model as it is asked with the parameters of today."""
+        readout, rank = self.make_readout(model.readout), self.rank
+        if rank is not None:
+            owner = type(self).__name__
+            rank = model.plan.chosen_rank(rank)
+            readout.check_rank(rank, owner)
+            model.representation.check_rank(rank, owner)
         return replace(
             model,
             readout=readout,
             rank=rank,
             batch_size=self.batch_size,
-            may_miss=self.may_miss,
+            may_miss=self.missing == "integrate",
         )
 
     @classmethod
@@ -366,7 +357,7 @@ class OnePassEstimator(BaseEstimator, ABC):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.may_miss
+        tags.input_tags.allow_nan = self.missing == "integrate"
         tags.input_tags.categorical = numeric_rows(self.feature_map)
         return tags
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,14 +11,13 @@ from sklearn.base import ClassifierMixin
 from rhokit.estimators.base import OnePassEstimator
 from rhokit.estimators.parameters import TARGET
 from rhokit.readouts import DensityClassReadOut
-from rhokit.validation import Interval, StrOptions, all_or_nothing
+from rhokit.validation import Interval, StrOptions
 
 
 class ClassEstimator(ClassifierMixin, OnePassEstimator):
     """What all classifiers answer: labels, and a probability for each of them."""
 
-    @all_or_nothing
-    def partial_fit(
+    def partial_fit(  # type: ignore[override]  # the order of scikit-learn
         self,
         X: Any,
         y: Any = None,
@@ -26,7 +25,7 @@ class ClassEstimator(ClassifierMixin, OnePassEstimator):
         sample_weight: Any = None,
         *,
         decay: Any = None,
-    ) -> None:
+    ) -> Self:
         """Add a batch of rows.
 
         The first batch chooses scaling, γ and map as :meth:`prepare` does; later
@@ -48,7 +47,7 @@ class ClassEstimator(ClassifierMixin, OnePassEstimator):
         self
         """
         batch = self.check_batch(X, y, sample_weight)
-        self._learn(batch, decay, foreseen=classes)
+        return self._learn(batch, decay, foreseen=classes)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label that is predicted for each row, shape (n,)."""

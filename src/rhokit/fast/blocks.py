@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from functools import cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController

@@ -170,7 +170,7 @@ def gaussian_columns(
         product = distance_product(landmarks, rate, rows.dtype)
     rate *= _LOG2_E
     loops = loops_for(out.size)
-    row_shift: Floats = np.zeros(len(rows))
+    row_shift: Floats | None = None
     with np.errstate(over="ignore", invalid="ignore"):  # mended just below
         if product is None:
             _exponents_by_differences(rows, landmarks, rate, out, loops)
@@ -181,14 +181,14 @@ def gaussian_columns(
         row_shift, log_scale = _take_out_largest(rows, landmarks, rate, out, row_shift)
     if row_scale is None:
         row_scale = np.ones(len(rows), dtype=real)
-    row_shift = _narrow(row_shift, out)
+    shift = np.zeros(len(rows), real) if row_shift is None else _narrow(row_shift, out)
     # Columns whose products would leave the normal numbers are zero: they add nothing
     # that the sums could hold, and processors are up to twenty times slower at them.
     least = real(np.finfo(real).minexp // 2)
     if loops is not None:
-        loops.exp_rows(out, row_shift, row_scale, least)
+        loops.exp_rows(out, shift, row_scale, least)
     else:
-        out += row_shift[:, None]
+        out += shift[:, None]
         np.minimum(out, 0, out=out)
         out[out < least] = -np.inf
         np.exp2(out, out=out)
@@ -248,12 +248,12 @@ def _sum_powers(
 
 
 def _take_out_largest(
-    rows: Floats, landmarks: Floats, rate: float, out: Floats, row_shift: Floats
+    rows: Floats, landmarks: Floats, rate: float, out: Floats, row_shift: Floats | None
 ) -> tuple[Floats, Floats]:
     """Shift of each row that makes its largest exponent 0, and what it was, in nats."""
     with np.errstate(invalid="ignore"):
         largest = out.max(axis=1).astype(np.float64)
-        log_scale = largest + row_shift
+        log_scale = largest + (0 if row_shift is None else row_shift)
     (far,) = np.nonzero(~np.isfinite(log_scale))
     if len(far):
         largest[far] = 0

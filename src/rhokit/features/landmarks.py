@@ -173,7 +173,9 @@ class LandmarkFeatures(GaussianFeatures):
         other.own_whitening_ = False
         other.landmarks_ = np.ascontiguousarray(landmarks, dtype=self.dtype_)
         other.restore()
-        other._choose_distances(rows)
+        centred = rows - other._centre
+        lost = product_loses_digits(centred, other.gamma, other.dtype_)
+        other.by_differences_ = lost
         return other
 
     @property
@@ -225,7 +227,9 @@ class LandmarkFeatures(GaussianFeatures):
         self.whitening_ = np.ascontiguousarray(whitening, dtype=self.dtype_)
         self.own_whitening_ = True
         self.restore()
-        self._choose_distances(rows)
+        centred = rows - self._centre
+        lost = product_loses_digits(centred, self.gamma, self.dtype_)
+        self.by_differences_ = lost
 
     @classmethod
     def check_file(cls, parameters: Values, fitted: Values, reader: Reader) -> None:
@@ -245,12 +249,6 @@ class LandmarkFeatures(GaussianFeatures):
             whitening = self.whitening_.astype(np.float64)
             with small_algebra(self.n_columns_):
                 self._squared_length = Measurement([whitening.T], self.dtype_)
-
-    def _choose_distances(self, rows: NDArray[Any]) -> None:
-        """Take differences where a matrix product would lose digits of these rows."""
-        centred = rows - self._centre
-        lost = product_loses_digits(centred, self.gamma, self.dtype_)
-        self.by_differences_ = lost
 
     def columns(
         self,

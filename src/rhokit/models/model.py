@@ -18,7 +18,7 @@ from rhokit.models.left_out import log_left_out, weight_left
 from rhokit.models.row_sample import MeasuredSample, RowSample
 from rhokit.plans import Plan
 from rhokit.readouts import ReadOut
-from rhokit.representations import Cache, Representation, State, representation_of
+from rhokit.representations import REPRESENTATIONS, Cache, Representation, State
 
 Floats = NDArray[np.float64]
 # Answers from some of the columns that are kept, for rows that lack the others.
@@ -66,7 +66,8 @@ class Model:
     @property
     def representation(self) -> Representation:
         """What the state is."""
-        return representation_of(self.plan, self.batch_size, self.cache)
+        cls = REPRESENTATIONS[self.plan.representation]
+        return cls(self.plan, self.batch_size, self.cache)
 
     @property
     def weight(self) -> Floats:
@@ -105,14 +106,18 @@ class Model:
 
     def add(self, batch: Batch) -> Model:
         """The model that has seen these rows, too."""
-        target = self.readout.encode(batch.target, batch.weights)
-        model = self._with_room_for(batch)
-        state = model.total(batch, target) + (model.state or 0)
-        sample = model.sample
-        if model.readout.needs_sample:
-            fresh = model.sampled(batch, target, model.plan.sample_rows)
+        readout, plan = self.readout, self.representation.plan_for(batch)
+        model = self if plan is self.plan else self.moved_to(plan)
+        target, sample = None, model.sample
+        if readout.has_target:
+            target = readout.encode(batch.target, batch.weights)
+        state = model.total(batch, target)
+        if model.state is not None:
+            state = state + model.state
+        if readout.has_target and readout.needs_sample:
+            fresh = model.sampled(batch, target, plan.sample_rows)
             sample = fresh if sample is None else sample + fresh
-        return model.with_state(state, sample=sample)
+        return replace(model, state=state, sample=sample, cache=Cache())
 
     def subtract(self, batch: Batch) -> Model:
         """The model that has never seen these rows."""
@@ -185,11 +190,14 @@ class Model:
 
     def total(self, batch: Batch, target: Any) -> State:
         """The state of these rows alone."""
-        self._refuse_factor()
-        summed = self.representation.total
-        outcomes = self.readout.outcomes(target)
-        parts = [summed(batch.rows, batch.weights, each) for each in outcomes]
-        return parts[0].beside(*parts[1:])
+        if self.state is not None:
+            self._refuse_factor()
+        representation = self.representation
+        parts = [
+            representation.total(batch.rows, batch.weights, outcomes)
+            for outcomes in self.readout.outcomes(target)
+        ]
+        return parts[0] if len(parts) == 1 else parts[0].beside(*parts[1:])
 
     def sampled(self, batch: Batch, target: NDArray[Any], size: int) -> RowSample:
         """At most so many of these rows, chosen by what they are."""
@@ -205,9 +213,6 @@ class Model:
                 "first.blank().partial_fit(X), or prepare() both on the same "
                 "sample with the same random_state"
             )
-
-    def _with_room_for(self, batch: Batch) -> Model:
-        return self.moved_to(self.representation.plan_for(batch.seen().rows))
 
     def _brought_together(self, other: Model) -> tuple[Model, Model]:
         """Both models with the same outcomes, under the same plan."""

@@ -31,7 +31,7 @@ NOT_ANSWERS = frozenset(
         "with_model",
         "is_prepared",
         "prepared_model",
-        "takes_series",
+        "asked",
     }
 )
 """Public names of one-pass estimators that trained models do not have."""

@@ -10,29 +10,27 @@ from rhokit.plans.bandwidth import choose_gamma
 from rhokit.plans.maps import MapChooser
 from rhokit.plans.plan import Plan
 from rhokit.plans.proposal import Proposal
-from rhokit.plans.request import PlanRequest, numeric_rows
+from rhokit.plans.request import PlanRequest
 from rhokit.plans.scaling import Scaling
 from rhokit.validation import level_of_the_user
 
 
-def plan_density(request: PlanRequest, batch: Batch, representation: str) -> Plan:
+def plan_density(request: PlanRequest, batch: Batch) -> Plan:
     """Choose scaling, γ and map for a density of these rows.
 
     Parameters
     ----------
     request : PlanRequest
     batch : Batch
-    representation : str
-        What a state is, unless the map is one of series.
     """
     rows, weights, columns = batch.rows, batch.weights, batch.columns
     is_number = None if columns.schema is None else columns.schema.is_number
     rule = request.scale_rule
     scaling = Scaling.from_rows(rule, rows, weights, is_number=is_number)
-    scaled = scaling.apply(rows) if numeric_rows(request.feature_map) else rows
+    scaled = scaling.apply(rows)
     chooser = MapChooser(request, scaled, weights, schema=columns.schema)
     if not request.is_gaussian:
-        return Plan(columns, scaling, None, chooser(None), representation)
+        return Plan(columns, scaling, None, chooser(None), request.representation)
     rng = np.random.default_rng(request.seed)
     gamma = request.gamma
     gamma = choose_gamma(gamma, chooser, rng) if isinstance(gamma, str) else gamma
@@ -43,7 +41,8 @@ def plan_density(request: PlanRequest, batch: Batch, representation: str) -> Pla
         _warn_of_landmarks(chooser, gamma, feature_map.n_columns_)
     with small_algebra(scaled.shape[1]):
         proposal = Proposal.from_rows(scaled, weights, gamma, rng)
-    return Plan(columns, scaling, gamma, feature_map, representation, proposal=proposal)
+    kind = request.representation
+    return Plan(columns, scaling, gamma, feature_map, kind, proposal=proposal)
 
 
 def _warn_of_landmarks(chooser: MapChooser, gamma: float, n_columns: int) -> None:

@@ -55,7 +55,16 @@ class MapChooser:
         kind = self.kind(gamma)
         known = self._fitted.get(kind)
         if known is None:
-            known = self._make(kind, gamma).draw(self.rows, self.weights)
+            by_group = self.groups is not None and kind == "landmarks"
+            known = make_map(
+                kind,
+                gamma=gamma,
+                n_components=self.request.n_components,
+                random_state=self.request.seed,
+                margin=0.0 if self.request.bounded else _STREAM_MARGIN,
+                normalize=self.for_outcomes,
+                landmarks=self._landmarks_by_group() if by_group else None,
+            ).draw(self.rows, self.weights)
             self._fitted[kind] = known
         elif gamma is not None and known.get_params()["gamma"] != gamma:
             return known.with_gamma(gamma, self.rows, self.weights)
@@ -104,18 +113,6 @@ class MapChooser:
         if self.schema is not None:
             return self.schema.log_mass(feature_map.kernel.at_power(power).gamma)
         return float(feature_map.log_mass(power))
-
-    def _make(self, kind: Any, gamma: float | None) -> FeatureMap:
-        by_group = self.groups is not None and kind == "landmarks"
-        return make_map(
-            kind,
-            gamma=gamma,
-            n_components=self.request.n_components,
-            random_state=self.request.seed,
-            margin=0.0 if self.request.bounded else _STREAM_MARGIN,
-            normalize=self.for_outcomes,
-            landmarks=self._landmarks_by_group() if by_group else None,
-        )
 
     def _landmarks_by_group(self) -> NDArray[Any]:
         """Landmarks that each group has to itself; others select the map's own."""

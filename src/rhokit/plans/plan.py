@@ -121,7 +121,7 @@ class Plan:
                 shape = (min(size, len(rows)), feature_map.n_columns_)
                 buffers[worker] = np.empty(shape, feature_map.column_dtype_)
             which = block if order is None else order[block]
-            part = self.scale(rows[which])
+            part = self.scaling.apply(rows[which])
             columns, log_scale = feature_map.columns(
                 part,
                 relative=relative,

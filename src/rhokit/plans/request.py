@@ -34,6 +34,8 @@ class PlanRequest:
         2 where the density is a square of overlaps, 1 where it is an overlap.
     takes_series : bool
         Whether the state may be a Fourier series.
+    representation : str
+        Name of what it is otherwise.
     """
 
     feature_map: Any
@@ -44,6 +46,7 @@ class PlanRequest:
     bounded: bool = True
     power: int = 2
     takes_series: bool = False
+    representation: str = "matrix"
 
     @property
     def is_gaussian(self) -> bool:

@@ -28,10 +28,6 @@ class Scaling:
     centre: NDArray[np.float64]
     matrix: NDArray[np.float64]
 
-    def __post_init__(self) -> None:
-        # One order in memory, so that the same numbers give the same bits.
-        object.__setattr__(self, "matrix", np.ascontiguousarray(self.matrix))
-
     @classmethod
     def from_rows(
         cls,
@@ -82,7 +78,8 @@ class Scaling:
         values, vectors = np.linalg.eigh(covariance)
         # Variances keep rounding relative to the largest one, not to their own size.
         values[values < 10 * d * np.finfo(rows.dtype).eps * values[-1]] = 0
-        return cls(centre, vectors * _inverse_widths(np.sqrt(values), rows))
+        widths = np.sqrt(values)
+        return cls(centre, _in_rows(vectors * _inverse_widths(widths, rows)))
 
     @classmethod
     def _within_groups(
@@ -103,7 +100,7 @@ class Scaling:
             return plain  # groups of one row each, or of equal rows, have no inside
         ridge = _WITHIN_RIDGE * values.mean()
         widths = np.sqrt(np.clip(values, 0, None) + ridge)
-        return cls(plain.centre, plain.matrix[:, None] * vectors / widths)
+        return cls(plain.centre, _in_rows(plain.matrix[:, None] * vectors / widths))
 
     def among(self, places: NDArray[np.bool_]) -> "Scaling":
         """This scaling for the columns at some places, the others as they are."""
@@ -182,6 +179,11 @@ def _given_widths(given: Any, d: int) -> NDArray[np.float64]:
             f"positive widths, one per column. Got {widths!r} instead."
         )
     return widths
+
+
+def _in_rows(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """One order in memory, so that the same numbers give the same bits."""
+    return np.ascontiguousarray(matrix)
 
 
 def _inverse_widths(

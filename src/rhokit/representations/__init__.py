@@ -4,7 +4,6 @@ To add one, write a subclass of :class:`Representation` and put it into
 :data:`REPRESENTATIONS`; a map asks for it by the name in its ``representation``.
 """
 
-from rhokit.plans import Plan
 from rhokit.representations.base import Outcomes, Representation, State
 from rhokit.representations.cache import Cache
 from rhokit.representations.fourier_density import FourierDensity
@@ -17,13 +16,6 @@ REPRESENTATIONS: dict[str, type[Representation]] = {
     each.name: each
     for each in (MatrixRepresentation, SeriesRepresentation, MeanRepresentation)
 }
-
-
-def representation_of(
-    plan: Plan, batch_size: int | None = None, cache: Cache | None = None
-) -> Representation:
-    """What the states of a plan are."""
-    return REPRESENTATIONS[plan.representation](plan, batch_size, cache)
 
 
 __all__ = [
@@ -39,6 +31,5 @@ __all__ = [
     "SeriesRepresentation",
     "State",
     "estimate_memory",
-    "representation_of",
     "series_state",
 ]

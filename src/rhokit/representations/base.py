@@ -66,6 +66,8 @@ class Representation(ABC):
     name: ClassVar[str]
     power: ClassVar[int] = 2
     """Of overlaps, that a density adds up: 2 for density matrices."""
+    may_be_series: ClassVar[bool] = False
+    """Whether a map of series may take its place."""
     state_records: ClassVar[dict[str, Record]]
     """What a model file holds of each kind of state, by the name of the kind."""
 
@@ -96,10 +98,11 @@ class Representation(ABC):
         """Error of a measured value: what is smaller says nothing."""
         return 0.0
 
-    def plan_for(self, rows: NDArray[Any]) -> Plan:
+    def plan_for(self, batch: Batch) -> Plan:
         """The plan, changed where it must be to take these rows; or an error."""
         if self.plan.feature_map.has_outsiders:
-            self.plan.feature_map.refuse_outsiders(self.plan.scale(rows))
+            rows = self.plan.scale(batch.seen().rows)
+            self.plan.feature_map.refuse_outsiders(rows)
         return self.plan
 
     def common_plan(self, other: Plan) -> Plan:
@@ -195,10 +198,10 @@ class Representation(ABC):
 
     # ---- planning -------------------------------------------------------------------
 
-    @classmethod
-    def plan_density(cls, request: PlanRequest, batch: Batch) -> Plan:
-        """The plan of a density of these rows."""
-        return plan_density(request, batch, cls.name)
+    plan_density: ClassVar[Callable[[PlanRequest, Batch], Plan]] = staticmethod(
+        plan_density
+    )
+    """Chooses the plan of a density of these rows."""
 
     @classmethod
     def plan_outcomes(cls, choice: SupervisedChoice) -> Plan:

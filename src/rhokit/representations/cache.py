@@ -2,15 +2,17 @@
 
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 
+@dataclass(eq=False)
 class Cache:
     """Values computed when first needed, one per purpose; never pickled."""
 
-    def __init__(self) -> None:
-        self._lock = threading.RLock()  # what is computed may need another value
-        self._values: dict[str, tuple[Any, Any]] = {}
+    # What is computed may need another value.
+    _lock: Any = field(default_factory=threading.RLock, init=False, repr=False)
+    _values: dict[str, tuple[Any, Any]] = field(default_factory=dict, init=False)
 
     def get(self, purpose: str, key: Any, compute: Callable[[], Any]) -> Any:
         """The value for this key, computed by one thread for all."""

@@ -56,6 +56,7 @@ class MatrixRepresentation(Representation):
     """Sums of outer products of columns; the whitening is applied to the sums."""
 
     name = "matrix"
+    may_be_series = True
     state_records: ClassVar[dict[str, Record]] = {
         "sums": Record(
             DensityMatrix,
@@ -116,9 +117,12 @@ class MatrixRepresentation(Representation):
             sums[worker].add(columns)
 
         self.plan.for_blocks(rows, use, row_scale=scale, batch_size=self.batch_size)
-        total = sum(sums[worker].total() for worker in sorted(sums))
+        wide = np.result_type(feature_map.column_dtype_, np.float64)
+        total = np.zeros((1, feature_map.n_columns_, feature_map.n_columns_), wide)
+        for place, worker in enumerate(sorted(sums)):
+            sums[worker].move_to(total[0], first=place == 0)
         weight = float(len(rows) if weights is None else weights.sum())
-        return DensityMatrix(total[None], np.array([weight]))
+        return DensityMatrix(total, np.array([weight]))
 
     def measure(
         self, states: Sequence[State], rank: Any, *, projector: bool = False

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rhokit.batch import Batch
 from rhokit.core import ToeplitzDensityMatrix, log_measured
 from rhokit.features import GridFeatures
 from rhokit.plans import Plan
@@ -103,11 +104,11 @@ class SeriesRepresentation(Representation):
 
     # ---- boxes ----------------------------------------------------------------------
 
-    def plan_for(self, rows: NDArray[Any]) -> Plan:
+    def plan_for(self, batch: Batch) -> Plan:
         """Widen the box for rows that it does not hold, or refuse them."""
         if self.grid.outside != "widen":
-            return super().plan_for(rows)
-        scaled = self.plan.scale(rows)
+            return super().plan_for(batch)
+        scaled = self.plan.scale(batch.seen().rows)
         if self.grid.holds(scaled):
             return self.plan
         wider = self.grid.widened_for(scaled)
