@@ -12,7 +12,7 @@ from playwright.sync_api import sync_playwright
 
 from rhokit import DMKDE
 from rhokit.report import write_report
-from tests.report.models import case
+from tests.inspection.models import case
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 PHONE = {"width": 375, "height": 720}

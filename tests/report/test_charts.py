@@ -17,7 +17,7 @@ from rhokit.report.rows import take_rows
 from rhokit.report.shape import ColumnShape, Histogram, Spectrum, spectrum
 from rhokit.report.svg import Frame, Mark, chart, tag, ticks
 from rhokit.report.value_quality import judge_values
-from tests.report.models import case
+from tests.inspection.models import case
 
 HOSTILE = "\"'></svg></script><img src=x onerror=alert(1)>&lt;\ud800"
 

@@ -16,7 +16,7 @@ from rhokit import DMKDE
 from rhokit.report import gather, render, write_report
 from rhokit.report import page as page_module
 from rhokit.report.facts import MAX_ROWS
-from tests.report.models import MAKERS, case, tumours
+from tests.inspection.models import MAKERS, case, tumours
 from tests.support import without
 
 HOSTILE = "</script></style><img src=x onerror=alert(1)>{{ 7*7 }}\"'"

@@ -18,7 +18,7 @@ from rhokit.report.tables import (
     wrong_table,
 )
 from rhokit.report.value_quality import judge_values
-from tests.report.models import case
+from tests.inspection.models import case
 
 NUMBERS = ["number"] * 20
 

@@ -106,9 +106,8 @@ def score_rows(
     if leave_one_out:
         if not can_leave_out(estimator):
             raise ValueError(
-                "leave_one_out must be False: rows cannot be left out of a "
-                f"{type(estimator).__name__}; only one-pass models know themselves "
-                "without a row"
+                f"rows cannot be left out of this {type(estimator).__name__}: only "
+                "one-pass models with their sums know themselves without a row"
             )
         options = {"leave_one_out": True} | ({} if y is None else {"y": y})
     logs = np.asarray(estimator.score_samples(X, **options))

@@ -128,9 +128,6 @@ def find_columns(estimator: Any, name: str, wanted: Any) -> list[int]:
     ``name`` is that of the argument, for the error.
     """
     columns = fitted_model(estimator).plan.columns
-    known = getattr(estimator, "feature_names_in_", None)
-    if known is not None:  # a trained model's rows come without their names
-        columns = type(columns)(columns.n_features, tuple(known), columns.schema)
     places, numbers = columns.find(name, wanted), number_columns(estimator)
     for place in places:
         if place not in numbers:

@@ -1,4 +1,4 @@
-"""Small models of real data that the tests of reports share, made once."""
+"""Small models of real data that tests of inspection and reports share, made once."""
 
 from functools import cache
 from typing import Any, NamedTuple

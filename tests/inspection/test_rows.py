@@ -7,8 +7,9 @@ import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from rhokit.report.rows import take_rows
-from tests.report.models import case, mixed_rows
+from rhokit.inspection import inspect_rows
+from rhokit.inspection.rows import number_rows, row_labels, some_places, take_rows
+from tests.inspection.models import case, mixed_rows
 
 
 def frames(frame):
@@ -22,7 +23,7 @@ def frames(frame):
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
 def test_frames_agree(kind):
     plain = mixed_rows()
-    rows = take_rows(frames(plain)[kind], None, case("mixed").model, 50)
+    rows = inspect_rows(frames(plain)[kind], None, case("mixed").model, 50)
     assert rows.names == ("price", "size", "new")
     which = list(rows.labels)
     assert_allclose(rows.numbers(0), plain["price"].to_numpy()[which])
@@ -34,8 +35,8 @@ def test_frames_agree(kind):
 
 def test_a_sample_is_fixed_ordered_and_without_repeats():
     X, y = np.arange(1000.0)[:, None], np.arange(1000)
-    rows = take_rows(X, y, None, 100)
-    again = take_rows(X, y, None, 100)
+    rows = inspect_rows(X, y, None, 100)
+    again = inspect_rows(X, y, None, 100)
     assert rows.is_sample
     assert rows.n_given == 1000
     assert len(set(rows.labels)) == 100
@@ -46,7 +47,7 @@ def test_a_sample_is_fixed_ordered_and_without_repeats():
 
 
 def test_few_rows_are_all_taken():
-    rows = take_rows([[1.0, 2.0], [3.0, 4.0]], None, None, 2)
+    rows = inspect_rows([[1.0, 2.0], [3.0, 4.0]], None, None, 2)
     assert not rows.is_sample
     assert rows.names == ("column 0", "column 1")
     assert_array_equal(rows.X, [[1, 2], [3, 4]])
@@ -54,15 +55,15 @@ def test_few_rows_are_all_taken():
 
 def test_names_come_from_the_model_where_rows_have_none():
     model, X, *_ = case("landmarks")
-    rows = take_rows(X.to_numpy(), None, model, 10)
+    rows = inspect_rows(X.to_numpy(), None, model, 10)
     assert rows.names == tuple(X.columns)
 
 
 def test_rows_are_called_by_their_index():
     frame = pd.DataFrame({"a": [1.0, 2.0]}, index=["first", "second"])
-    assert take_rows(frame, None, None, 10).labels == ("first", "second")
+    assert inspect_rows(frame, None, None, 10).labels == ("first", "second")
     frame.index = [10, 20]
-    assert take_rows(frame, None, None, 10).labels == (10, 20)
+    assert inspect_rows(frame, None, None, 10).labels == (10, 20)
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
@@ -71,13 +72,13 @@ def test_gaps_are_nan_and_can_be_left_out(kind):
     table = frames(frame)[kind]
     if kind == "polars":
         table = table.with_columns(pl.col("a").fill_nan(None))
-    rows = take_rows(table, None, None, 10)
+    rows = inspect_rows(table, None, None, 10)
     assert_array_equal(rows.numbers(0), [1, np.nan, 3])
     assert len(rows.without_gaps()) == 2
 
 
 def test_columns_may_be_called_by_numbers():
-    rows = take_rows(pd.DataFrame(np.eye(3)), None, None, 10)
+    rows = inspect_rows(pd.DataFrame(np.eye(3)), None, None, 10)
     assert rows.names == ("0", "1", "2")
     assert_array_equal(rows.numbers(1), [0, 1, 0])
 
@@ -93,4 +94,35 @@ def test_columns_may_be_called_by_numbers():
 )
 def test_what_does_not_fit_is_refused(X, y, words):
     with pytest.raises(ValueError, match=words):
-        take_rows(X, y, None, 10)
+        inspect_rows(X, y, None, 10)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow", "array"])
+def test_some_rows_are_of_the_same_kind(kind):
+    plain = mixed_rows()[["price"]]
+    X = plain.to_numpy() if kind == "array" else frames(plain)[kind]
+    part = take_rows(X, np.array([3, 7, 7]))
+    assert type(part) is type(X)
+    values = part[:, 0] if kind == "array" else np.asarray(part["price"])
+    assert_allclose(values, plain["price"].to_numpy()[[3, 7, 7]])
+
+
+def test_places_are_some_of_all_and_the_same_every_time():
+    found = some_places(1000, 10)
+    assert_array_equal(found, some_places(1000, 10))
+    assert len(set(found)) == 10
+    assert (np.diff(found) > 0).all()
+    assert_array_equal(some_places(5, None), np.arange(5))
+
+
+def test_labels_are_the_index_or_places():
+    frame = pd.DataFrame({"a": [1.0, 2.0]}, index=["x", "y"])
+    assert row_labels(frame, 2).tolist() == ["x", "y"]
+    assert row_labels([[1.0], [2.0]], 2).tolist() == [0, 1]
+
+
+def test_categories_are_no_numbers():
+    model, X, *_ = case("mixed")
+    found = number_rows(model, X)
+    assert_allclose(found[:, 0], X["price"])
+    assert np.isnan(found[:, 1:]).all()
