@@ -70,9 +70,12 @@ class Draft:
         return self.model["sample"]["value"]
 
     def key(self, end):
-        """The one tensor whose path ends so."""
-        (found,) = [k for k in self.tensors if k == end or k.endswith(f".{end}")]
-        return found
+        """The one tensor whose path ends so; of several, that of the map."""
+        found = [k for k in self.tensors if k == end or k.endswith(f".{end}")]
+        if len(found) > 1:
+            found = [k for k in found if ".feature_map." in k]
+        (key,) = found
+        return key
 
     def data(self):
         return pack(self.tree, self.tensors)

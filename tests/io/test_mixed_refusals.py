@@ -3,7 +3,7 @@
 import pytest
 
 from rhokit.frames import MOST_CATEGORIES
-from tests.io.test_refusals import entry, refuses
+from tests.io.drafts import entry, refuses
 
 MIXED, WHITENED = "density-mixed", "density-mixed-whitened"
 # A column of numbers, then of text, of integers, of an order, of truth values.
@@ -12,11 +12,11 @@ NUMBER, TEXT, CODES, LEVELS, TRUTH = range(5)
 
 def column(place, **changes):
     """A change of one column of the schema."""
-    return lambda draft: draft.fitted["schema_"][place].update(changes)
+    return lambda draft: draft.columns["schema"][place].update(changes)
 
 
 def columns(value):
-    return lambda draft: draft.fitted.update({"schema_": value})
+    return lambda draft: draft.columns.update({"schema": value})
 
 
 @pytest.mark.parametrize(
@@ -25,11 +25,11 @@ def columns(value):
         (columns([]), "a list of columns"),
         (columns({}), "a list of columns"),
         (columns("abc"), "a list of columns"),
-        (columns([1, 2]), "schema_"),
+        (columns([1, 2]), "schema"),
         (column(TEXT, name=3), "a name"),
         (column(TEXT, name="length"), "different columns"),
         (column(TEXT, ordered=1), "whether there is an order"),
-        (column(TEXT, more=1), "schema_"),
+        (column(TEXT, more=1), "schema"),
         (column(TEXT, categories=[]), "a list of categories"),
         (column(TEXT, categories="ab"), "a list of categories"),
         (column(TEXT, categories=["ash", "ash"]), "different categories"),
@@ -50,8 +50,8 @@ def test_schemas(change, message):
 
 def test_a_schema_of_numbers_alone():
     def change(draft):
-        names = [f"x{i}" for i in range(draft.fitted["n_features_in_"])]
-        draft.fitted["schema_"] = [
+        names = [f"x{i}" for i in range(draft.columns["width"])]
+        draft.columns["schema"] = [
             {"name": name, "categories": None, "ordered": False} for name in names
         ]
 
@@ -60,15 +60,22 @@ def test_a_schema_of_numbers_alone():
 
 @pytest.mark.parametrize("name", [MIXED, WHITENED])
 def test_scalings_of_categories(name):
-    refuses("leave columns of categories", name, entry("scaling_.centre", 0.5, 1))
+    refuses("leave columns of categories", name, entry("scaling.centre", 0.5, 1))
 
 
 def test_scalings_that_mix_categories():
-    refuses("leave columns of categories", WHITENED, entry("scaling_.matrix", 0.5, 2))
-    refuses("leave columns of categories", MIXED, entry("scaling_.matrix", 2.0, 2))
+    refuses("leave columns of categories", WHITENED, entry("scaling.matrix", 0.5, 2))
+    refuses("leave columns of categories", MIXED, entry("scaling.matrix", 2.0, 2))
 
 
 @pytest.mark.parametrize("name", ["density-grid", "density-series-line"])
 def test_maps_of_numbers(name):
     schema = [{"name": "a", "categories": ["x"], "ordered": False}]
-    refuses("feature_map_ takes no columns of categories", name, columns(schema))
+    refuses("feature_map takes no columns of categories", name, columns(schema))
+
+
+def test_names_beside_a_schema():
+    def change(draft):
+        draft.columns["names"] = ["x"] * draft.columns["width"]
+
+    refuses("columns must be without names beside a schema", MIXED, change)
