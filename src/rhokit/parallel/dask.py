@@ -6,53 +6,62 @@ each other's way.
 """
 
 import warnings
-from copy import copy
+from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from numpy.typing import NDArray
 
 try:
-    import dask
-    import dask.array as da
+    import dask.base
+    from dask.delayed import delayed
 except ImportError as error:
     raise ImportError(
         "rhokit.parallel.dask needs Dask: pip install 'rhokit[dask]'"
     ) from error
 
+from rhokit.estimators.base import OnePassEstimator
 from rhokit.fast import one_worker
-from rhokit.features import GridFeatures
-from rhokit.parallel.partitions import Partitions, by_rows, is_frame
+from rhokit.parallel import worker_tasks
+from rhokit.parallel.lazy_answers import ask, constant
+from rhokit.parallel.partitions import Partitions
 from rhokit.parallel.reduce import tree
-from rhokit.streams.budget import rows_per_batch
-from rhokit.streams.buffer import joined
-from rhokit.streams.columns import (
+from rhokit.plans.request import numeric_rows
+from rhokit.streams.budget import RowBudget
+from rhokit.streams.learning import (
     become,
     check_one_pass,
+    compare_columns,
     fresh,
-    learn,
+    sample_size,
     takes_categories,
-    without_names,
 )
-from rhokit.streams.fitting import sample_size
 from rhokit.validation import check_count, generator
 
+E = TypeVar("E", bound=OnePassEstimator)
+_dask_compute: Any = dask.base.compute  # which has no types
 # Partitions that a sample is drawn from, spread over the whole.
 _SAMPLE_PARTITIONS = 64
-# Attributes that every worker has already; only what was summed up travels, and the
-# box of a grid, which may have grown.
-_PLAN = ("feature_map_", "scaling_", "_proposal")
+_PICK, _ESSENTIAL, _LEARN, _ADD_UP = (
+    delayed(function, pure=False)
+    for function in (
+        worker_tasks.pick,
+        worker_tasks.essential,
+        worker_tasks.learn,
+        worker_tasks.add_up,
+    )
+)
 
 
 def fit(
-    estimator,
-    X,
-    y=None,
-    sample_weight=None,
+    estimator: E,
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
     *,
-    sample_rows=None,
-    batch_rows=None,
-    memory_limit=None,
-):
+    sample_rows: int | None = None,
+    batch_rows: int | None = None,
+    memory_limit: int | str | None = None,
+) -> E:
     """Fit a one-pass model to a Dask array or dataframe.
 
     Scaling, γ and map are chosen here, from a sample of up to 64 partitions spread over
@@ -97,220 +106,78 @@ chunktype=numpy.ndarray>
     check_one_pass(estimator)
     check_count("sample_rows", sample_rows)
     check_count("batch_rows", batch_rows)
-    mixed = takes_categories(estimator)
-    data = Partitions(X, y, sample_weight, estimator._numeric_rows(), mixed)
-    budget = {"batch_rows": batch_rows, "memory_limit": memory_limit}
-    rows_per_batch(fresh(estimator)[0], n_features=data.n_columns, **budget)
-    plan = _plan(estimator, data, sample_rows)
-    rows = rows_per_batch(plan, **budget)
-    sent = _constant(plan)
-    parts = [_LEARN(sent, part, rows) for part in data.delayed()]
-    total = _compute(tree(parts, _ADD_UP))
-    learned = plan.blank()
-    if total.state_ is not None:
-        learned._take_up(total)
-    return become(estimator, learned, data.names)
+    work, numeric = fresh(estimator), numeric_rows(estimator.feature_map)
+    data = Partitions(X, y, sample_weight, numeric, takes_categories(estimator))
+    compare_columns(work, data.columns)
+    budget = RowBudget(batch_rows, memory_limit)
+    budget.rows(work, data.columns.width)
+    if not work.is_prepared:
+        _prepare(work, data, sample_rows or sample_size(estimator))
+    become(estimator, _add_up(work, data, budget.rows(work)), data.columns)
+    return estimator
 
 
-def predict(model, X):
+def predict(model: Any, X: Any) -> Any:
     """What ``model.predict`` says of each row, as a Dask collection like X."""
-    return _ask(model, "predict", X)
+    return ask(model, "predict", X)
 
 
-def predict_proba(model, X):
+def predict_proba(model: Any, X: Any) -> Any:
     """What ``model.predict_proba`` says of each row, as a Dask collection like X."""
-    return _ask(model, "predict_proba", X)
+    return ask(model, "predict_proba", X)
 
 
-def predict_log_proba(model, X):
+def predict_log_proba(model: Any, X: Any) -> Any:
     """What ``model.predict_log_proba`` says of each row, as a collection like X."""
-    return _ask(model, "predict_log_proba", X)
+    return ask(model, "predict_log_proba", X)
 
 
-def score_samples(model, X):
+def score_samples(model: Any, X: Any) -> Any:
     """What ``model.score_samples`` says of each row, as a Dask collection like X."""
-    return _ask(model, "score_samples", X)
+    return ask(model, "score_samples", X)
 
 
 # ---- the reduction -----------------------------------------------------------------
 
 
-def _plan(estimator, data, sample_rows):
-    """A prepared model without rows."""
-    plan, planned = fresh(estimator, data.names, data.schema)
-    if planned:
-        return plan
+def _prepare(work: OnePassEstimator, data: Partitions, size: int) -> None:
+    """Choose scaling, γ and map from a sample of all partitions."""
     parts = data.delayed()
     spread = np.linspace(0, len(parts) - 1, min(len(parts), _SAMPLE_PARTITIONS))
     chosen = [parts[i] for i in np.unique(spread.round().astype(int))]
-    size = sample_rows or sample_size(estimator)
-    rng = generator(estimator.random_state)
+    count = -(-2 * size // len(chosen))
+    sent, rng = constant(work), generator(work.random_state)
+    seeds = [int(rng.integers(2**31 - 1)) for _ in chosen]
     picks = _compute(
-        [_PICK(part, -(-2 * size // len(chosen)), _seed(rng)) for part in chosen]
+        [
+            _PICK(sent, part, data.columns, count, seed)
+            for part, seed in zip(chosen, seeds, strict=True)
+        ]
     )
-    sample, options = _even_sample(picks, size), {}
-    targets = data.targets()
-    if targets is not None and hasattr(estimator, "_essential_targets"):
-        found = _compute([_ESSENTIAL(plan, part) for part in targets])
-        found = [part for part in found if part is not None]
-        options["targets"] = plan._essential_targets(np.concatenate(found))
-    return plan.prepare(*sample, **options)
+    sample = worker_tasks.even_sample(picks, size)
+    work.prepare(sample, targets=_essential_targets(work, data))
 
 
-def _seed(rng):
-    return int(rng.integers(2**31 - 1))
+def _essential_targets(work: OnePassEstimator, data: Partitions) -> NDArray[Any] | None:
+    """All labels, or the lowest and highest values, of all partitions."""
+    readout, targets = work.make_readout(), data.targets()
+    if targets is None or not readout.has_target:
+        return None
+    found = _compute([_ESSENTIAL(readout, part) for part in targets])
+    return readout.essential(np.concatenate([few for few in found if few is not None]))
 
 
-def _pick(part, count, seed):
-    """Some rows of a partition at random, and how many it has."""
-    if part[2] is not None:  # rows of weight zero are not there
-        seen = np.flatnonzero(part[2])
-        part = tuple(None if p is None else p[seen] for p in part)
-    n_rows = len(part[0])
-    rng = np.random.default_rng(seed)
-    which = rng.permutation(n_rows)[:count]
-    return tuple(None if p is None else p[which] for p in part), n_rows
+def _add_up(plan: OnePassEstimator, data: Partitions, rows: int) -> OnePassEstimator:
+    """The plan's model of all partitions."""
+    sent = constant(plan)
+    parts = [_LEARN(sent, part, data.columns, rows) for part in data.delayed()]
+    total = _compute(tree(parts, lambda group: _ADD_UP(sent, group)))
+    return plan.with_model(total.model(plan.prepared_model()))
 
 
-def _even_sample(picks, size):
-    """Rows of all picks, of each as many as its share of all rows."""
-    picks = [(rows, total) for rows, total in picks if total]
-    if not picks:
-        raise ValueError(
-            "X holds no rows of a weight above zero: nothing to learn from"
-        )
-    rate = min(len(rows[0]) / total for rows, total in picks)
-    rate = min(rate, size / sum(total for _, total in picks))
-    kept = []
-    for rows, total in picks:
-        count = min(len(rows[0]), max(1, round(rate * total)))
-        kept.append(tuple(None if part is None else part[:count] for part in rows))
-    return joined(kept)
-
-
-def _essential(estimator, part):
-    """The few targets of a partition that must be known beforehand."""
-    y = part[1]
-    return estimator._essential_targets(y) if len(y) else None
-
-
-def _learn(plan, part, batch_rows):
-    """What a partition adds to the state."""
-    model = plan.blank()
-    X, y, weight = part
-    with one_worker():
-        for start in range(0, len(X), batch_rows):
-            which = slice(start, start + batch_rows)
-            rows = X[which], None if y is None else y[which]
-            own = None if weight is None else weight[which]
-            learn(model, *rows, own)
-    for name in _PLAN:
-        if not isinstance(vars(model).get(name), GridFeatures):
-            vars(model).pop(name, None)
-    return model
-
-
-def _add_up(models):
-    """What several partitions add, from the first to the last."""
-    total = copy(models[0])
-    for other in models[1:]:
-        if other.state_ is not None:
-            total._take_up(other)
-    return total
-
-
-# ---- predicting --------------------------------------------------------------------
-
-
-def _ask(model, method, X):
-    """A lazy answer for every row."""
-    check_is_fitted(model)
-    getattr(model, method)  # what it cannot answer, it says now
-    shape, dtype = _answers(model, method)
-    if is_frame(X):
-        meta = _frame_meta(model, method, shape, dtype)
-        return X.map_partitions(_answer_frame, _constant(model), method, meta=meta)
-    if not isinstance(X, da.Array):
-        raise TypeError(f"X must be a Dask array or dataframe, got {type(X).__name__}")
-    X = by_rows(X)
-    chunks = (X.chunks[0], *((size,) for size in shape))
-    return da.map_blocks(
-        _answer,
-        X,
-        _constant(without_names(model)),
-        method,
-        shape,
-        dtype,
-        chunks=chunks,
-        drop_axis=() if shape else 1,
-        dtype=dtype,
-        meta=np.empty((0,) * (1 + len(shape)), dtype),
-    )
-
-
-def _answers(model, method):
-    """Shape of the answer for one row, and its dtype."""
-    if method in ("predict_proba", "predict_log_proba"):
-        return (len(model.classes_),), np.dtype(np.float64)
-    if method == "score_samples":
-        return (), np.dtype(np.float64)
-    if hasattr(model, "classes_"):
-        rejects = getattr(model, "reject", None) is not None
-        rejects |= getattr(model, "min_log_density", None) is not None
-        return (), np.dtype(object) if rejects else model.classes_.dtype
-    levels = model.levels_
-    return levels.shape[1:], np.dtype(np.float64)
-
-
-def _answer(rows, model, method, shape, dtype):
-    if not len(rows):
-        return np.empty((0, *shape), dtype)
-    with one_worker():
-        return np.asarray(getattr(model, method)(rows)).astype(dtype, copy=False)
-
-
-def _answer_frame(frame, model, method):
-    import pandas as pd
-
-    shape, dtype = _answers(model, method)
-    values = _answer(frame, model, method, shape, dtype)
-    if not shape:
-        kind = dtype if dtype.kind == "O" else None  # pandas would make it text
-        return pd.Series(values, index=frame.index, name=method, dtype=kind)
-    names = _column_names(model, method, shape)
-    return pd.DataFrame(values, index=frame.index, columns=names)
-
-
-def _frame_meta(model, method, shape, dtype):
-    import pandas as pd
-
-    if not shape:
-        return pd.Series(np.empty(0, dtype), name=method)
-    names = _column_names(model, method, shape)
-    return pd.DataFrame(np.empty((0, *shape), dtype), columns=names)
-
-
-def _column_names(model, method, shape):
-    return list(range(*shape)) if method == "predict" else list(model.classes_)
-
-
-# ---- Dask --------------------------------------------------------------------------
-
-
-def _constant(value):
-    """A value that goes to each worker once, and can be had again if one is lost."""
-    return dask.delayed(value, pure=False, traverse=False)
-
-
-def _compute(what):
+def _compute(what: Any) -> Any:
     # In threads of this process, one that holds BLAS at one thread for all of them.
     with one_worker(), warnings.catch_warnings():
         # The model is in the graph, so that it can be had again if a worker is lost.
         warnings.filterwarnings("ignore", "Sending large graph")
-        return dask.compute(what)[0]
-
-
-_PICK, _ESSENTIAL, _LEARN, _ADD_UP = (
-    dask.delayed(function, pure=False)
-    for function in (_pick, _essential, _learn, _add_up)
-)
+        return _dask_compute(what)[0]

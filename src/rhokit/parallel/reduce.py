@@ -1,12 +1,18 @@
 """Many models made one, in an order that nothing but their number decides."""
 
+from collections.abc import Callable, Iterable
 from copy import copy
+from typing import TypeVar
 
+from rhokit.estimators.base import OnePassEstimator
+
+E = TypeVar("E", bound=OnePassEstimator)
+P = TypeVar("P")
 # How many are added up at once.
 _ARITY = 8
 
 
-def merge(models):
+def merge(models: Iterable[E]) -> E:
     """One model of what all have seen.
 
     They must share scaling, γ and map: ``prepare`` one, hand copies (``blank``) or
@@ -33,19 +39,20 @@ def merge(models):
     >>> merge(plan.blank().partial_fit(part) for part in np.split(X, 3)).state_.weight
     array([900.])
     """
-    models = list(models)
-    if not models:
+    every = list(models)
+    if not every:
         raise ValueError("merge needs at least one model")
-    return tree([copy(model) for model in models], _merge_few)
+    return tree([copy(model) for model in every], _merge_few)
 
 
-def _merge_few(models):
+def _merge_few(models: list[E]) -> E:
     """What a few have seen, added up from the first to the last."""
     first, *others = models
-    return first.merge(*others)
+    first.merge(*others)
+    return first
 
 
-def tree(parts, combine, arity=_ARITY):
+def tree(parts: list[P], combine: Callable[[list[P]], P], arity: int = _ARITY) -> P:
     """Combine parts, ``arity`` neighbours at a time, until one is left."""
     while len(parts) > 1:
         groups = [parts[i : i + arity] for i in range(0, len(parts), arity)]

@@ -45,7 +45,7 @@ def reader_for(estimator: OnePassEstimator, source: Any, **roles: Any) -> TableR
         schema=blank.plan_.columns.schema if prepared else None,
         **roles,
     )
-    compare_columns(blank, list(reader.roles.columns))
+    compare_columns(blank, reader.columns)
     return reader
 
 

@@ -68,20 +68,22 @@ def with_names(
     return estimator.with_model(replace(model, plan=plan))
 
 
-def compare_columns(estimator: OnePassEstimator, names: list[Any] | None) -> None:
-    """Refuse columns that a prepared model does not know; None has no names."""
-    if names is None or not estimator.is_prepared:
+def compare_columns(estimator: OnePassEstimator, columns: Columns) -> None:
+    """Refuse columns that a prepared model does not know."""
+    if not estimator.is_prepared:
         return
     known = estimator.plan_.columns
-    if known.names is not None and list(known.names) != list(names):
+    names = None if columns.names is None else list(columns.names)
+    if names is not None and known.names is not None and list(known.names) != names:
         raise ValueError(
             f"the model was prepared for the columns {list(known.names)}, got "
-            f"{list(names)}: choose the same ones, in this order"
+            f"{names}: choose the same ones, in this order"
         )
-    if known.n_features != len(names):
+    if known.n_features != columns.n_features:
+        which = "" if names is None else f": {names}"
         raise ValueError(
             f"the model was prepared for {known.n_features} columns, got "
-            f"{len(names)}: {list(names)}"
+            f"{columns.n_features}{which}"
         )
 
 
