@@ -10,13 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from rhokit.inspection import (
+    Histogram,
+    Spectrum,
+    class_reliability,
+    predict_values,
+    spectrum,
+)
 from rhokit.report import charts
-from rhokit.report.class_quality import judge_classes
+from rhokit.report.columns import ColumnShape
 from rhokit.report.facts import gather
-from rhokit.report.rows import take_rows
-from rhokit.report.shape import ColumnShape, Histogram, Spectrum, spectrum
 from rhokit.report.svg import Frame, Mark, chart, tag, ticks
-from rhokit.report.value_quality import judge_values
 from tests.inspection.models import case
 
 HOSTILE = "\"'></svg></script><img src=x onerror=alert(1)>&lt;\ud800"
@@ -42,12 +46,13 @@ def test_a_curve_has_the_models_numbers(facts):
     shape = facts.columns[0]
     root, names, marks = parse(charts.column_chart(shape))
     assert names == [shape.name, "density"]
-    assert_allclose([float(m[2]) for m in marks], shape.x, rtol=1e-3)
-    assert_allclose([float(m[3]) for m in marks], shape.density, rtol=1e-3, atol=1e-300)
+    (x,), density = shape.curve.axes, shape.curve.density
+    assert_allclose([float(m[2]) for m in marks], x, rtol=1e-3)
+    assert_allclose([float(m[3]) for m in marks], density, rtol=1e-3, atol=1e-300)
     heights = np.array([m[1] for m in marks])
     bottom = Frame((0.0, 1.0), (0.0, 1.0)).bottom
-    scale = (bottom - heights.min()) / shape.density.max()
-    assert_allclose(bottom - heights, shape.density * scale, atol=0.2)
+    scale = (bottom - heights.min()) / density.max()
+    assert_allclose(bottom - heights, density * scale, atol=0.2)
     assert len(shapes(root, "bar")) == (shape.histogram.counts > 0).sum()
 
 
@@ -58,7 +63,7 @@ def test_bars_and_curve_share_the_scale(facts):
     drawn = np.array(line.get("d")[1:].split(), dtype=float).reshape(-1, 2)
     assert_allclose(drawn, [m[:2] for m in marks], atol=0.06)
     bottom = Frame((0.0, 1.0), (0.0, 1.0)).bottom
-    scale = (bottom - drawn[:, 1].min()) / shape.density.max()  # of a density of one
+    scale = (bottom - drawn[:, 1].min()) / shape.curve.density.max()
     bars = [float(bar.get("height")) for bar in shapes(root, "bar")]
     area = sum(bars) / scale * np.diff(shape.histogram.edges)[0]
     total = shape.histogram.counts.sum() + shape.histogram.n_outside
@@ -85,7 +90,7 @@ def test_a_line_outside_the_picture_is_not_drawn():
     assert not shapes(root, "limit")
 
 
-def test_bars_and_the_models_shares():
+def test_bars_and_the_models_probabilities():
     pairs = (("a", 30), ("b", 10))
     root, names, marks = parse(charts.bar_chart("letter", pairs, (0.5, 0.5)))
     assert names == ["letter", "rows", "share", "model"]
@@ -102,23 +107,21 @@ def test_bars_and_the_models_shares():
 
 def test_reliability_has_a_dot_per_bin_at_its_place():
     model, X, y, _ = case("classes")
-    found = judge_classes(model, take_rows(X, y, model, 1000))
-    root, _, marks = parse(charts.reliability_chart(found.bins))
+    (curve,) = class_reliability(model, X, y)
+    root, _, marks = parse(charts.reliability_chart(curve))
     frame = Frame((0.0, 1.0), (0.0, 1.0), height=300)
-    assert_allclose(
-        [m[:2] for m in marks],
-        [(frame.across(b.confidence), frame.up(b.right)) for b in found.bins],
-        atol=0.06,
-    )
-    assert len(shapes(root, "dot")) == len(found.bins)
-    assert [int(m[4]) for m in marks] == [b.n_rows for b in found.bins]
+    pairs = zip(curve.predicted, curve.observed, strict=True)
+    places = [(frame.across(a), frame.up(b)) for a, b in pairs]
+    assert_allclose([m[:2] for m in marks], places, atol=0.06)
+    assert len(shapes(root, "dot")) == len(curve.counts)
+    assert [int(m[4]) for m in marks] == curve.counts.tolist()
 
 
 def test_intervals_tell_who_is_outside():
     model, X, y, _ = case("values")
-    (found,) = judge_values(model, take_rows(X, y, model, 1000))
-    root, _, marks = parse(charts.interval_chart(found))
-    low, high = found.interval.T
+    (found,) = predict_values(model, X, y)
+    root, _, marks = parse(charts.interval_chart(found, 0.9))
+    low, high = found.interval(0.9).T
     inside = (low <= found.truth) & (found.truth <= high)
     assert len(shapes(root, "dot")) == inside.sum()
     assert len(shapes(root, "ring")) == (~inside).sum()
@@ -137,26 +140,27 @@ def test_a_map_has_its_shades_and_numbers(facts):
     assert len(shapes(root, "shade")) == 4
     assert len(marks) == 32 * 32
     x, y, value = (float(text) for text in marks[32 * 7 + 9][2:])
-    assert_allclose([x, y], [pair.x[18], pair.y[14]], rtol=1e-3)
-    assert_allclose(value, pair.density[14, 18], rtol=1e-3)
+    assert_allclose([x, y], [pair.grid.axes[0][18], pair.grid.axes[1][14]], rtol=1e-3)
+    assert_allclose(value, pair.grid.density[14, 18], rtol=1e-3)
 
 
 def test_the_spectrum_marks_the_rank():
-    values = np.array([0.6, 0.3, 0.1, 0.0])
-    root, _, marks = parse(charts.spectrum_chart(Spectrum(values, 2.4, 2, 0.9)))
+    found = Spectrum(np.array([[1.2, 0.6, 0.2, 0.0]]), 4)
+    root, _, marks = parse(charts.spectrum_chart(found, 2))
     assert [m[2:] for m in marks] == [
         ["1", "60.000\u00a0%", "60.0\u00a0%"],
         ["2", "30.000\u00a0%", "90.0\u00a0%"],
         ["3", "10.000\u00a0%", "100.0\u00a0%"],
     ]
     assert len(shapes(root, "limit")) == 1
-    root, *_ = parse(charts.spectrum_chart(Spectrum(values, 2.4, None, None)))
-    assert not shapes(root, "limit")
+    for rank in (None, 4):
+        root, *_ = parse(charts.spectrum_chart(found, rank))
+        assert not shapes(root, "limit")
 
 
 def test_hostile_names_stay_text(facts):
     shape = facts.columns[0]
-    wild = ColumnShape(HOSTILE, "number", shape.histogram, shape.x, shape.density)
+    wild = ColumnShape(HOSTILE, "number", shape.histogram, shape.curve)
     pictures = [
         charts.column_chart(wild),
         charts.histogram_chart(shape.histogram, HOSTILE, HOSTILE, (12.0, HOSTILE)),
@@ -174,7 +178,7 @@ def test_hostile_names_stay_text(facts):
 def test_every_picture_says_what_it_shows(facts):
     pictures = [charts.column_chart(shape) for shape in facts.columns]
     pictures += [charts.pair_chart(facts.pair)]
-    pictures += [charts.spectrum_chart(spectrum(case("landmarks").model))]
+    pictures += [charts.spectrum_chart(spectrum(case("landmarks").model), None)]
     for svg in pictures:
         root, *_ = parse(svg)
         assert root.get("role") == "img"

@@ -27,6 +27,7 @@ SECTIONS = {
     "classes": ["fitted", "sure", "columns", "wrong", "spectrum"],
     "values": ["fitted", "sure", "columns", "missed", "spectrum"],
 }
+SECTIONS["ordered"] = SECTIONS["classes"]
 
 
 class Page(HTMLParser):
@@ -72,7 +73,7 @@ def test_every_model_has_its_sections(name):
     expected = list(SECTIONS[facts.fitted.kind])
     if name in ("mean", "two columns"):  # no matrix, and a large one
         expected.remove("spectrum")
-    if facts.density is not None and facts.fitted.kind == "classes":
+    if facts.density is not None and facts.classes is not None:
         expected[2:2] = ["likely"]
         expected[4:4] = ["unlikely"]
     if facts.density is not None and facts.fitted.kind == "values":
@@ -100,9 +101,9 @@ def test_the_page_has_the_figures_of_its_facts():
     model, X, _, _ = case("landmarks")
     facts = gather(model, X, training=True)
     text = Page(render(facts)).text
-    assert f"{facts.density.mean:.3f}" in text
-    assert f"{100 * (facts.density.coverage < 0.5).mean():.1f} %" in text
-    assert f"{facts.spectrum.effective_rank:.1f}" in text
+    assert f"{facts.density.scores.mean:.3f}" in text
+    assert f"{100 * (facts.density.reach < 0.5).mean():.1f} %" in text
+    assert f"{facts.spectrum.effective_rank[0]:.1f}" in text
     assert "each row left out of the model in turn" in text
     assert "each row left out" not in page_text_of_new_rows(model, X)
 
@@ -306,3 +307,36 @@ def test_without_jinja2_it_says_what_to_install():
     assert done.returncode == 1
     last = done.stderr.strip().splitlines()[-1]
     assert last == "ImportError: reports need jinja2: pip install 'rhokit[report]'"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("low rank", "8 They hold "),
+        ("landmarks", "all Nothing is cut off."),
+        ("trained density", "6 Of each matrix."),
+    ],
+)
+def test_the_rank_that_is_kept(name, words):
+    text = page_of(name).text
+    assert f"Rank kept {words}" in text
+
+
+def test_rows_with_gaps_are_scored_and_not_left_out():
+    X = np.random.default_rng(0).normal(size=(100, 4))
+    model = DMKDE(n_components=32, missing="integrate", random_state=0).fit(X)
+    X[::4, 2] = np.nan
+    facts = gather(model, X, training=True)
+    assert np.isfinite(facts.density.scores.log_densities).all()
+    assert not facts.density.scores.left_out
+    whole = X[~np.isnan(X[:, 2])]
+    np.testing.assert_allclose(facts.density.reach, model.reach(whole))
+    X[:, 2] = np.nan
+    assert gather(model, X).density.reach is None
+
+
+def test_a_large_matrix_is_not_decomposed():
+    X = np.random.default_rng(0).normal(size=(500, 2))
+    model = DMKDE(gamma=300.0).fit(X)
+    assert model.feature_map_.n_components_ > 1024
+    assert gather(model, X).spectrum is None

@@ -5,9 +5,14 @@ import math
 import numpy as np
 from numpy.testing import assert_allclose
 
-from rhokit.report.class_quality import Confusion, judge_classes
-from rhokit.report.fitted import describe
-from rhokit.report.rows import take_rows
+from rhokit.inspection import (
+    Confusion,
+    describe,
+    inspect_rows,
+    predict_labels,
+    predict_values,
+)
+from rhokit.report.columns import column_ranges
 from rhokit.report.tables import (
     columns_table,
     confusion_table,
@@ -17,7 +22,6 @@ from rhokit.report.tables import (
     unlikely_table,
     wrong_table,
 )
-from rhokit.report.value_quality import judge_values
 from tests.inspection.models import case
 
 NUMBERS = ["number"] * 20
@@ -25,11 +29,11 @@ NUMBERS = ["number"] * 20
 
 def rows_of(name):
     model, X, y, _ = case(name)
-    return model, take_rows(X, y, model, 10_000)
+    return model, inspect_rows(X, y, model, 10_000)
 
 
 def test_the_least_likely_come_first_and_zero_density_is_a_word():
-    rows = take_rows(np.arange(4.0)[:, None], None, None, 10)
+    rows = inspect_rows(np.arange(4.0)[:, None], None, None, 10)
     logs = np.array([-1.0, -math.inf, -3.0, -2.0])
     table = unlikely_table(logs, rows, NUMBERS[:1])
     assert [row[0].text for row in table.rows] == ["1", "2", "3", "0"]
@@ -49,7 +53,7 @@ def test_the_least_likely_come_first_and_zero_density_is_a_word():
 
 def test_unusual_values_are_marked():
     values = np.concatenate([np.linspace(0, 1, 998), [9.0, -9.0]])
-    rows = take_rows(values[:, None], None, None, 10_000)
+    rows = inspect_rows(values[:, None], None, None, 10_000)
     table = unlikely_table(-np.abs(values), rows, NUMBERS[:1])
     marked = {row[2].text for row in table.rows if row[2].is_marked}
     assert {"9.000", "-9.000"} <= marked
@@ -58,7 +62,7 @@ def test_unusual_values_are_marked():
 
 def test_values_that_are_farthest_off_come_first_both_ways():
     model, rows = rows_of("values")
-    (value,) = judge_values(model, rows)
+    (value,) = predict_values(model, rows.X, rows.y)
     table = missed_table(value, rows, NUMBERS[:10])
     errors = np.array([row[3].value for row in table.rows])
     assert (np.diff(np.abs(errors)) <= 0).all()
@@ -69,7 +73,7 @@ def test_values_that_are_farthest_off_come_first_both_ways():
 
 def test_wrong_answers_show_label_answer_and_probability():
     model, rows = rows_of("ordered classes")
-    found = judge_classes(model, rows)
+    found = predict_labels(model, rows.X, rows.y)
     table = wrong_table(found, rows, NUMBERS[:10])
     assert len(table.rows) == min(20, len(found.wrong))
     for row, place in zip(table.rows, found.wrong, strict=False):
@@ -100,7 +104,7 @@ def test_confusion_of_labels_that_are_strangers_or_absent():
 
 def test_coverages_are_listed_with_widths():
     model, rows = rows_of("two targets")
-    values = judge_values(model, rows)
+    values = predict_values(model, rows.X, rows.y)
     table = coverage_table(values)
     assert [row[0].text for row in table.rows] == ["target 0"] * 4 + ["target 1"] * 4
     got = [row[2].value for row in table.rows]
@@ -112,9 +116,10 @@ def test_columns_that_say_nothing_are_left_out():
     names = {}
     for name in ("landmarks", "mixed"):
         model, rows = rows_of(name)
-        table = columns_table(describe(model, rows))
+        columns = describe(model).columns
+        table = columns_table(columns, column_ranges(rows, columns))
         names[name] = [header.text for header in table.headers]
-    ends = ["column", "kind", "least", "median", "largest"]
+    ends = ["column", "kind", "minimum", "median", "maximum"]
     assert names["landmarks"] == [*ends, "bandwidth"]
     assert names["mixed"] == [*ends, "categories", "bandwidth"]
     new = table.rows[2]
