@@ -55,3 +55,17 @@ def test_lenet_prints_both_networks():
     lines = re.findall(r"LeNet \+ (.+?)  +accuracy (0\.\d+)  log-loss \d\.", printed)
     assert [name for name, _ in lines] == ["density matrices", "linear softmax"]
     assert all(float(accuracy) > 0.3 for _, accuracy in lines)
+
+
+def test_a_map_of_ones_own():
+    printed = run("histogram_map.py")
+    error = re.search(r"numpy.histogram: (\S+)", printed)
+    assert float(error[1]) < 1e-12
+    assert "all laws of rhokit.testing hold" in printed
+
+
+def test_the_guide_shows_the_map_as_it_is():
+    guide = (EXAMPLES.parent / "CONTRIBUTING.md").read_text()
+    shown = re.search(r"```python\n(class HistogramFeatures.*?)```", guide, re.S)[1]
+    script = (EXAMPLES / "histogram_map.py").read_text()
+    assert shown.strip() in script.replace("  # noqa: RUF012", "")
