@@ -70,6 +70,9 @@ class EstimatorCase:
         Of answers, where rows were added up in another order.
     unlearned_tolerance : float, default=1e-6
         Of answers after rows were taken out again.
+    state_tolerance : float, default=1e-12
+        Of states, where rows were added up in another order; a hundred times that
+        after rows were taken out again.
     """
 
     estimator: Any
@@ -77,6 +80,7 @@ class EstimatorCase:
     target: TargetOf | None = None
     tolerance: float = 1e-7
     unlearned_tolerance: float = 1e-6
+    state_tolerance: float = 1e-12
 
     def data(self, n: int, seed: int) -> tuple[Any, Any]:
         """So many rows and their targets, which are None for a density."""

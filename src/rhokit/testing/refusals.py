@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 
-def bad_rows(rows: Any) -> dict[str, Any]:
-    """Rows of numbers that no estimator takes, by what is wrong with them."""
+def bad_rows(rows: Any, may_miss: bool = False) -> dict[str, Any]:
+    """Rows of numbers that no estimator takes, by what is wrong with them.
+
+    With ``may_miss``, NaN is a value that is missing, and not wrong.
+    """
     good = np.asarray(rows, dtype=float)
     last = np.arange(good.shape[1]) == good.shape[1] - 1
-    return {
-        "NaN": np.where(last, np.nan, good),
+    return ({} if may_miss else {"NaN": np.where(last, np.nan, good)}) | {
         "infinity": np.where(last, np.inf, good),
         "width": np.column_stack([good, good[:, :1]]),
         "no rows": good[:0],
