@@ -10,7 +10,7 @@ EXPERIMENTS ?= all
 COUNT ?= 100000
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-rivals fuzz lint types imports format \
+.PHONY: help demo test test-slow test-rivals fuzz lint types imports design format coverage mutate \
   bench bench-full bench-page goals reproduce clean
 
 help:  ## List the targets
@@ -35,8 +35,8 @@ $(RIVALS)/.ready: pyproject.toml constraints.txt benchmarks/requirements.txt
 demo: $(VENV)/.demo  ## Densities, classes and values of real data, printed and drawn
 	@$(BIN)/python -m rhokit.demo
 
-test: $(VENV)/.test  ## Lint, types, import contract and tests (CI runs this)
-	@$(MAKE) --no-print-directory lint types imports
+test: $(VENV)/.test  ## Lint, types, import contract, design and tests (CI runs this)
+	@$(MAKE) --no-print-directory lint types imports design
 	$(BIN)/python -m pytest -q -n 2 --durations=15
 
 test-slow: $(VENV)/.test  ## The tests marked slow (minutes)
@@ -52,7 +52,8 @@ fuzz: $(VENV)/.test  ## 100,000 damaged and hostile model files (COUNT=N for oth
 lint: $(VENV)/.test  ## ruff, codespell, and no comparison that asserts nothing
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/codespell src tests docs examples benchmarks experiments README.md CHANGELOG.md
+	$(BIN)/codespell src tests tools docs examples benchmarks experiments README.md CHANGELOG.md \
+	  CONTRIBUTING.md
 	@! grep -rnE '^[[:space:]]*(np|numpy|xp|torch)\.(allclose|array_equal)\(' tests \
 	  || { echo 'a comparison above asserts nothing'; exit 1; }
 
@@ -61,6 +62,16 @@ types: $(VENV)/.test  ## mypy
 
 imports: $(VENV)/.test  ## The import contract
 	$(BIN)/lint-imports
+
+design: $(VENV)/.test  ## Count what docs/design.md promises of the code's shape
+	$(BIN)/python tools/design.py
+
+coverage: $(VENV)/.test  ## Branches of src that the tests take
+	$(BIN)/python -m pytest -q -n 2 --cov=rhokit --cov-branch --cov-report=term:skip-covered \
+	  --ignore=tests/benchmarks --ignore=tests/experiments tests src
+
+mutate: $(VENV)/.test  ## Break the code in 64 places and see which tests notice (COUNT=N for others)
+	$(BIN)/python tools/mutate.py --count $(if $(filter file,$(origin COUNT)),64,$(COUNT))
 
 format: $(VENV)/.test  ## Format and mend what ruff can
 	$(BIN)/ruff format .

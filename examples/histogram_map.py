@@ -1,7 +1,7 @@
 """A feature map of one's own: the bin that a number falls into.
 
 A density matrix over this map is a histogram that adds up across files and machines,
-forgets, and answers whatever other densities do. ``CONTRIBUTING.md`` explains the parts.
+forgets, and answers whatever other densities do: ``CONTRIBUTING.md`` explains it.
 
     python examples/histogram_map.py
 """

@@ -112,21 +112,22 @@ def private_definitions(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and is_private(node.name):
             yield node.name
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            if is_private(node.id):
-                yield node.id
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            if is_private(node.attr):
-                yield node.attr
+        is_set = isinstance(getattr(node, "ctx", None), ast.Store)
+        if isinstance(node, ast.Name) and is_set and is_private(node.id):
+            yield node.id
+        if isinstance(node, ast.Attribute) and is_set and is_private(node.attr):
+            yield node.attr
 
 
 def private_uses(tree: ast.Module) -> Iterator[tuple[str, int]]:
     """Private names of others that a module touches, with the lines."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and is_private(node.attr):
-            if not is_oneself(node.value):
-                yield node.attr, node.lineno
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("rhokit"):
+        is_private_name = isinstance(node, ast.Attribute) and is_private(node.attr)
+        if is_private_name and not is_oneself(node.value):
+            yield node.attr, node.lineno
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
+            "rhokit"
+        ):
             for alias in node.names:
                 if is_private(alias.name):
                     yield alias.name, node.lineno

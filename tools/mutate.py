@@ -150,7 +150,11 @@ def run(mutation: Mutation, tree: Path, seconds: int) -> Mutation:
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
     try:
         done = subprocess.run(
-            [*command, *tests], cwd=tree, env=names, timeout=seconds, capture_output=True
+            [*command, *tests],
+            cwd=tree,
+            env=names,
+            timeout=seconds,
+            capture_output=True,
         )
         mutation.killed = done.returncode not in (0, 5)
     except subprocess.TimeoutExpired:
@@ -174,7 +178,9 @@ def main() -> None:
         for job in range(options.jobs):
             tree = Path(folder) / str(job)
             for name in COPIED:
-                copy = shutil.copytree if (options.root / name).is_dir() else shutil.copy
+                copy = (
+                    shutil.copytree if (options.root / name).is_dir() else shutil.copy
+                )
                 tree.mkdir(exist_ok=True)
                 copy(options.root / name, tree / name)
             trees.put(tree)
@@ -188,7 +194,9 @@ def main() -> None:
 
         survived = 0
         with ThreadPoolExecutor(options.jobs) as pool:
-            for done in pool.map(work, drawn(options.root, options.count, options.seed)):
+            for done in pool.map(
+                work, drawn(options.root, options.count, options.seed)
+            ):
                 print(json.dumps(asdict(done)), flush=True)
                 survived += not done.killed
     print(f"{survived} of {options.count} survived")
