@@ -406,6 +406,8 @@ class OnePassEstimator(BaseEstimator, ABC):
     @property
     def rank_(self) -> int | None:
         """The rank that ``rank="loo"`` chose; None where all is worth keeping."""
+        if self.model_.plan.loo_rank is None:
+            raise AttributeError("rank_ is there after a fit with rank='loo'")
         return self.model_.plan.chosen_rank("loo")
 
     @property

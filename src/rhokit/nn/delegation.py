@@ -24,6 +24,7 @@ NOT_ANSWERS = frozenset(
         "memory_estimate",
         # What is corrected is the error of a sum over rows.
         "corrected",
+        "rank_",
         # These make an estimator, or say how it learns.
         "check_batch",
         "check_constructor",
