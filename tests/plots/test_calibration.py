@@ -1,35 +1,14 @@
-"""Pictures of calibration, against slow computations and other packages."""
+"""Pictures of calibration, against slow computations."""
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from matplotlib.collections import LineCollection
-from scipy.stats import binomtest
-from sklearn.calibration import calibration_curve
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 from rhokit import DMKDClassifier, QMOrdinalClassifier, QMRegressor
 from rhokit.plots import CalibrationDisplay
-from rhokit.plots.calibration import Reliability
-
-
-def slow_error(chances, came_true, n_bins):
-    """Expected calibration error, bin by bin."""
-    total = 0.0
-    for b in range(n_bins):
-        low, high = b / n_bins, (b + 1) / n_bins
-        inside = [
-            i
-            for i, p in enumerate(chances)
-            if low <= p < high or (p == 1 and b == n_bins - 1)
-        ]
-        if inside:
-            said = sum(chances[i] for i in inside) / len(inside)
-            true = sum(bool(came_true[i]) for i in inside) / len(inside)
-            total += len(inside) / len(chances) * abs(said - true)
-    return total
+from tests.inspection.test_reliability import slow_error
 
 
 def curves(ax):
@@ -37,55 +16,22 @@ def curves(ax):
     return [line.get_data() for line in ax.lines[1:]]
 
 
-@given(st.integers(0, 1000), st.sampled_from([1, 4, 8, 16]), st.integers(1, 60))
-def test_error_and_bins(seed, n_bins, n):
-    rng = np.random.default_rng(seed)
-    # Edges of bins are met, and representable.
-    chances = rng.choice([rng.random(n), rng.integers(0, 17, n) / 16])
-    came_true = rng.random(n) < 0.5
-    curve = Reliability.of_chances(chances, came_true, n_bins)
-    assert len(curve.counts) <= n_bins
-    np.testing.assert_allclose(curve.error, slow_error(chances, came_true, n_bins))
-    assert curve.counts.sum() == n
-    assert (curve.counts > 0).all()
-
-
-def test_curve_of_another_package():
-    rng = np.random.default_rng(0)
-    chances = rng.random(500)
-    came_true = rng.random(500) < chances**2
-    curve = Reliability.of_chances(chances, came_true, 10)
-    true, said = calibration_curve(came_true, chances, n_bins=10)
-    np.testing.assert_allclose(curve.true, true)
-    np.testing.assert_allclose(curve.said, said)
-
-
-def test_uncertainty_of_another_package():
-    hits, n = np.array([0, 3, 5, 40]), np.array([4, 7, 5, 90])
-    curve = Reliability(hits / n, hits / n, n)
-    expected = [
-        binomtest(h, m).proportion_ci(method="wilson")
-        for h, m in zip(hits.tolist(), n.tolist(), strict=True)
-    ]
-    np.testing.assert_allclose(
-        curve.spread().T, [[e.low, e.high] for e in expected], rtol=1e-6, atol=1e-9
-    )
-
-
 class TestClasses:
     def test_the_likeliest(self, flowers):
         model, X, y = flowers
         display = CalibrationDisplay.from_estimator(model, X, y, n_bins=5)
-        chances = model.predict_proba(X)
-        top = chances.max(axis=1)
+        probabilities = model.predict_proba(X)
+        top = probabilities.max(axis=1)
         right = model.predict(X) == y
         (curve,) = display.curves
         expected = slow_error(top, right, 5)
         assert display.error == pytest.approx(expected)
         title = display.ax_.get_title(loc="left")
         assert title == f"expected calibration error {expected:.3f}, 75 rows"
-        ((said, true),) = curves(display.ax_)
-        np.testing.assert_allclose([said, true], [curve.said, curve.true])
+        ((predicted, observed),) = curves(display.ax_)
+        np.testing.assert_allclose(
+            [predicted, observed], [curve.predicted, curve.observed]
+        )
         bars = [bar.get_height() * 75 for bar in display.ax_.patches]
         np.testing.assert_allclose(bars, curve.counts)
         texts = [text.get_text() for text in display.ax_.texts]
@@ -94,17 +40,17 @@ class TestClasses:
             each for each in display.ax_.collections if isinstance(each, LineCollection)
         )
         ends = np.array(lines.get_segments())[:, :, 1]
-        np.testing.assert_allclose(ends, curve.spread().T)
+        np.testing.assert_allclose(ends, curve.confidence_interval().T)
 
     @pytest.mark.parametrize("classes", ["each", ["virginica", "setosa"]])
     def test_several(self, flowers, classes):
         model, X, y = flowers
         display = CalibrationDisplay.from_estimator(model, X, y, classes=classes)
         labels = list(model.classes_) if classes == "each" else classes
-        chances = model.predict_proba(X)
+        probabilities = model.predict_proba(X)
         errors = []
         for label, curve in zip(labels, display.curves, strict=True):
-            of_class = chances[:, list(model.classes_).index(label)]
+            of_class = probabilities[:, list(model.classes_).index(label)]
             errors.append(slow_error(of_class, y == label, 10))
             assert curve.error == pytest.approx(errors[-1])
             assert curve.name == label
@@ -124,9 +70,9 @@ class TestClasses:
         for model in (ordinal, LogisticRegression(max_iter=1000)):
             model.fit(X, y)
             display = CalibrationDisplay.from_estimator(model, X, y)
-            chances = model.predict_proba(X)
-            right = model.classes_[chances.argmax(axis=1)] == y
-            error = slow_error(chances.max(axis=1), right, 10)
+            probabilities = model.predict_proba(X)
+            right = model.classes_[probabilities.argmax(axis=1)] == y
+            error = slow_error(probabilities.max(axis=1), right, 10)
             assert display.error == pytest.approx(error)
 
     def test_without_counts_and_uncertainty(self, flowers, ax):
@@ -150,9 +96,9 @@ class TestIntervals:
             ends = model.predict_interval(X, level)
             held = [a <= v <= b for (a, b), v in zip(ends, y, strict=True)]
             achieved.append(sum(held) / len(held))
-        ((said, true),) = curves(display.ax_)
-        np.testing.assert_allclose(said, sorted(levels))
-        np.testing.assert_allclose(true, achieved)
+        ((predicted, observed),) = curves(display.ax_)
+        np.testing.assert_allclose(predicted, sorted(levels))
+        np.testing.assert_allclose(observed, achieved)
         off = np.mean(np.abs(np.subtract(achieved, sorted(levels))))
         assert display.error == pytest.approx(off)
         title = display.ax_.get_title(loc="left")
@@ -169,7 +115,7 @@ class TestIntervals:
         )
         low, high = model.predict_interval(X, 0.5)[:, 0].T
         np.testing.assert_allclose(
-            display.curves[0].true, [np.mean((low <= y) & (y <= high))]
+            display.curves[0].observed, [np.mean((low <= y) & (y <= high))]
         )
 
 
@@ -177,7 +123,9 @@ class TestErrors:
     def test_another_model(self, density, iris):
         with pytest.raises(TypeError, match=r"a classifier with prob.* got DMKDE"):
             CalibrationDisplay.from_estimator(density, iris, np.ones(150))
-        with pytest.raises(TypeError, match="fitted model, got the class QMRegressor"):
+        with pytest.raises(
+            TypeError, match="fitted model must be given, got the class QMRegressor"
+        ):
             CalibrationDisplay.from_estimator(QMRegressor, iris, np.ones(150))
 
     @pytest.mark.parametrize("kind", [DMKDClassifier, QMRegressor])
@@ -187,7 +135,7 @@ class TestErrors:
 
     def test_no_target(self, flowers, patients):
         for model, X, _ in (flowers, patients):
-            with pytest.raises(ValueError, match=r"needs y, .* got None"):
+            with pytest.raises(ValueError, match=r"y must be given: .* got None"):
                 CalibrationDisplay.from_estimator(model, X, None)
 
     def test_targets_of_another_number(self, flowers, patients):

@@ -2,7 +2,6 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,9 +10,8 @@ from matplotlib.contour import QuadContourSet
 from sklearn.exceptions import NotFittedError
 
 from rhokit import DMKDE, DMKDESGD, MeanEmbeddingKDE, QMRegressor
+from rhokit.inspection.rows import some_places
 from rhokit.plots import DensityDisplay
-from rhokit.plots.canvas import some
-from rhokit.plots.models import take_rows
 from rhokit.plots.panels import enclosing_levels
 
 SMALL = {"n_components": 32, "gamma": 2.0, "random_state": 0}
@@ -127,7 +125,7 @@ class TestTwoColumns:
 
     def test_contours_enclose_their_shares(self, iris):
         model = DMKDE(gamma=2.0).fit(iris.iloc[:, :2])
-        display = DensityDisplay.from_estimator(model, shares=[0.9, 0.5], n=200)
+        display = DensityDisplay.from_estimator(model, probabilities=[0.9, 0.5], n=200)
         filled, lines = maps_of(display.ax_)
         *levels, top = filled.levels
         density = display.maps[0, 1][2]
@@ -200,10 +198,12 @@ class TestLevels:
         with pytest.raises(ValueError, match="density is zero wherever"):
             enclosing_levels(np.zeros((3, 3)), [0.5])
 
-    @pytest.mark.parametrize("shares", [[0.5, 1.0], 0, ["half"], [True]])
-    def test_shares_that_are_none(self, shares):
-        with pytest.raises(ValueError, match="shares must be a number between 0 and 1"):
-            enclosing_levels(np.ones((3, 3)), shares)
+    @pytest.mark.parametrize("probabilities", [[0.5, 1.0], 0, ["half"], [True]])
+    def test_probabilities_that_are_none(self, probabilities):
+        with pytest.raises(
+            ValueError, match="probabilities must be a number between 0 and 1"
+        ):
+            enclosing_levels(np.ones((3, 3)), probabilities)
 
 
 class TestPairs:
@@ -259,7 +259,7 @@ class TestPairs:
         model = MODELS["trained"]().fit(X)
         display = DensityDisplay.from_estimator(model, X, n=6)
         x, height = display.curves[2]
-        expected = model.estimator_.marginal(2).density(x[:, None])
+        expected = _nameless(model.estimator_.marginal(2)).density(x[:, None])
         np.testing.assert_allclose(height, expected)
         assert display.names == list(X.columns)
 
@@ -304,7 +304,7 @@ class TestRowsInstead:
 
     def test_rows_are_coloured_by_log_density(self, model, iris):
         display = DensityDisplay.from_estimator(model, iris, max_points=60)
-        which = some(150, 60)
+        which = some_places(150, 60)
         logs = model.score_samples(iris.iloc[which])
         np.testing.assert_allclose(display.log_density, logs)
         *_, points = points_of(display.ax_[3, 1])
@@ -400,24 +400,6 @@ def _nameless(model):
     return model
 
 
-FRAMES = {
-    "pandas": lambda X: X,
-    "polars": pl.from_pandas,
-    "arrow": lambda X: pl.from_pandas(X).to_arrow(),
-    "array": lambda X: X.to_numpy(),
-}
-
-
-@pytest.mark.parametrize("kind", FRAMES)
-def test_rows_of_any_frame(iris, kind):
-    X = FRAMES[kind](iris)
-    part = take_rows(X, np.array([3, 7, 7]))
-    assert type(part) is type(X)
-    if kind != "array":
-        part = np.column_stack([np.asarray(part[name]) for name in iris])
-    np.testing.assert_allclose(part, iris.to_numpy()[[3, 7, 7]])
-
-
 class TestErrors:
     @pytest.mark.parametrize(
         "columns", [[0, 0], [], 4, -1, "size", ["sepal width (cm)", True], 1.0]
@@ -431,7 +413,7 @@ class TestErrors:
             DensityDisplay.from_estimator(density, columns=0, marks="dots")
 
     def test_another_model(self, patients):
-        message = r"needs a density .DMKDE.* got QMRegressor"
+        message = r"a density .DMKDE.* must be given, got QMRegressor"
         with pytest.raises(TypeError, match=message):
             DensityDisplay.from_estimator(patients[0])
         with pytest.raises(TypeError, match="the class QMRegressor"):

@@ -157,7 +157,7 @@ def test_numbers_given_by_hand(ax):
 
 class TestErrors:
     def test_another_model(self, density, iris):
-        with pytest.raises(TypeError, match=r"needs a regressor .* got DMKDE"):
+        with pytest.raises(TypeError, match=r"a regressor .* must be given, got DMKDE"):
             IntervalDisplay.from_estimator(density, iris, np.ones(150))
 
     def test_not_fitted(self, iris):
@@ -166,12 +166,14 @@ class TestErrors:
 
     def test_no_target(self, patients):
         model, X, _ = patients
-        with pytest.raises(ValueError, match=r"needs y, .* got None"):
+        with pytest.raises(ValueError, match=r"y must be given: .* got None"):
             IntervalDisplay.from_estimator(model, X, None)
 
     def test_rows_and_targets_of_different_number(self, patients):
         model, X, y = patients
-        with pytest.raises(ValueError, match="one entry per row of X, 242, got 241"):
+        with pytest.raises(
+            ValueError, match=r"one entry per row of X, 242, got shape \(241,\)"
+        ):
             IntervalDisplay.from_estimator(model, X, y[1:])
         with pytest.raises(ValueError, match=r"y must have shape \(242,\)"):
             IntervalDisplay.from_estimator(model, X, np.column_stack([y, y]))
@@ -183,11 +185,11 @@ class TestErrors:
 
     @pytest.mark.parametrize("column", ["weight", 10, -1])
     def test_column(self, patients, column):
-        with pytest.raises(ValueError, match="column must be one of"):
+        with pytest.raises(ValueError, match="column must name different columns"):
             IntervalDisplay.from_estimator(*patients, column=column)
 
     def test_a_target_that_is_not_there(self, patients):
-        with pytest.raises(ValueError, match="the model has one, got 1"):
+        with pytest.raises(ValueError, match="from 0 to 0, got 1"):
             IntervalDisplay.from_estimator(*patients, target=1)
 
     def test_a_column_of_categories(self, mixed):

@@ -14,12 +14,12 @@ from rhokit.report.words import (
     column_writer,
     count,
     fixed,
-    is_missing,
     number,
     percent,
     shortened,
     size,
 )
+from rhokit.validation import is_missing
 
 
 @pytest.mark.parametrize(

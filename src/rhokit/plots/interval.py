@@ -116,7 +116,7 @@ class IntervalDisplay:
         only = model.n_features_in_ == 1
         place = None
         if column is not None or only:
-            (place,) = find_columns(model, "column", [0 if column is None else column])
+            (place,) = find_columns(model, "column", 0 if column is None else column)
         display = cls(
             prediction=found.predicted,
             interval=found.interval(coverage),
