@@ -242,7 +242,7 @@ def test_a_page_about_many_rows_is_about_a_sample(data, models, tmp_path, monkey
     assert_array_equal(sample.target, sides[rows].astype(str))
     whole = sampled(question, 1000)
     assert_array_equal(whole.table.column("a").to_numpy(), every)
-    monkeypatch.setattr(table_sample, "MOST_ROWS", 100)
+    monkeypatch.setattr(table_sample, "MOST_SAMPLED_ROWS", 100)
     call = ("report", models["classes"], path, "-o", tmp_path / "page.html")
     assert run(*call, "--json").fine().json["rows"] == 500
     assert "100 of 500 rows" in (tmp_path / "page.html").read_text(encoding="utf-8")

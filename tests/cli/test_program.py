@@ -18,7 +18,7 @@ from sklearn.datasets import load_breast_cancer
 
 import rhokit
 from rhokit.cli import commands as command_files
-from rhokit.cli import failures, fitting, main
+from rhokit.cli import failures, fit_request, main
 from rhokit.cli.app import app
 from rhokit.cli.console import byte_size, number, plain, short_list
 from rhokit.cli.sources import digest, ending_of
@@ -153,7 +153,7 @@ def test_whatever_happens_is_one_line(error, code, words, data, tmp_path, monkey
     def fail(*arguments):
         raise error
 
-    monkeypatch.setattr(fitting, "_fit", fail)
+    monkeypatch.setattr(fit_request, "_fit", fail)
     call = ("fit", data / "rows.csv", *ROWS, "-o", tmp_path / "m.rho")
     refused(run(*call), code, words)
     assert list(tmp_path.iterdir()) == []

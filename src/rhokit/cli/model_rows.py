@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rhokit.cli.answers import Answers, Ask
+from rhokit.cli.answer_columns import Answers, Ask
 from rhokit.cli.failures import UserError
 from rhokit.cli.sources import Source
 from rhokit.cli.stored_models import StoredModel
@@ -147,10 +147,11 @@ class ModelRows:
     def _no_answers(self, batch: FileBatch, ask: Ask) -> Answers:
         """The columns of answers without rows: those to one row, taken away again."""
         centre = self.model.plan_.scaling.centre[None]
-        rows = dict(zip(self.columns, centre.T, strict=True))
+        X = centre
         if self._schema is not None:
-            rows = self._schema.decode(centre)
-        X = pa.table(rows) if self._takes_frames else centre
+            X = pa.table(self._schema.decode(centre))
+        elif self._takes_frames:
+            X = pa.table(dict(zip(self.columns, centre.T, strict=True)))
         found = ask(X, batch, np.arange(batch.table.num_rows) < 1)
         return {name: values[:0] for name, values in found.items()}
 

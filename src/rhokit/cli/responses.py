@@ -11,14 +11,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rhokit.cli.answers import PROBABILITY, Answers, Ask
+from rhokit.cli.answer_columns import PROBABILITY, Answers, Ask
+from rhokit.cli.answer_summaries import AnswerSummary
 from rhokit.cli.console import Output, number, preview, properties
 from rhokit.cli.failures import UserError
 from rhokit.cli.model_rows import ModelRows
 from rhokit.cli.options import names_of
 from rhokit.cli.sources import Source, check_output, refuse_inside
 from rhokit.cli.stored_models import StoredModel
-from rhokit.cli.summaries import AnswerSummary
 from rhokit.cli.table_files import FileBatch
 from rhokit.cli.writers import ENDINGS, TakeTable, is_text, piped, written
 from rhokit.inspection import can_leave_out

@@ -59,15 +59,18 @@ class Source:
 
     @contextmanager
     def named_errors(self) -> Iterator[None]:
-        """Let errors of the library name the file that is wrong, or all of them."""
+        """Let errors of the library name the file that is wrong, or all of them.
+
+        Those of reading and writing name their file themselves.
+        """
         try:
             yield
-        except (UserError, ImportError):
+        except UserError:
             raise
         except DataError as error:
             file = self.name if error.file is None else self.name_of(error.file)
             raise error.at(file=file) from error
-        except (ValueError, TypeError, OSError) as error:
+        except (ValueError, TypeError) as error:
             raise UserError(f"{self.name}: {error}") from error
 
 

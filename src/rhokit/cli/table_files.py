@@ -54,9 +54,6 @@ class TableFiles:
             self._dataset = open_dataset(source.argument)
         self.schema = self._dataset.schema
         self.names = [str(name) for name in self.schema.names]
-        twice = sorted({name for name in self.names if self.names.count(name) > 1})
-        if twice:
-            raise UserError(f"{source.name}: column {twice[0]!r} is there twice")
 
     @property
     def is_text(self) -> bool:

@@ -17,7 +17,7 @@ from rhokit.cli.table_files import FileBatch
 from rhokit.errors import DataError
 
 # Of larger tables a sample is read, so that memory is enough.
-MOST_ROWS = 100_000
+MOST_SAMPLED_ROWS = 100_000
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rhokit.cli.answers import Ask
+from rhokit.cli.answer_columns import Ask
 from rhokit.cli.failures import UserError
 from rhokit.cli.responses import Question
 from rhokit.cli.table_files import FileBatch

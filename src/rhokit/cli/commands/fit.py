@@ -151,7 +151,7 @@ def fit(
 
     Without --target a density; with one, classes or values, as its column says.
     """
-    from rhokit.cli.fitting import FitRequest, fit_and_save
+    from rhokit.cli.fit_request import FitRequest, fit_and_save
 
     request = FitRequest(
         target=target or [],

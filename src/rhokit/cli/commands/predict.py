@@ -32,11 +32,11 @@ def predict(
     Rows keep their order. Where the table has the target's column, it is left out of
     the rows, and what was predicted is compared with it.
     """
-    from rhokit.cli.answers import label_columns, value_columns
+    from rhokit.cli.answer_columns import label_columns, value_columns
+    from rhokit.cli.answer_summaries import LabelAnswers, ValueAnswers
     from rhokit.cli.responses import Question, answer
     from rhokit.cli.sources import opened
     from rhokit.cli.stored_models import load_model
-    from rhokit.cli.summaries import LabelAnswers, ValueAnswers
 
     check_coverage(coverage)
     stored = load_model(model)

@@ -33,7 +33,7 @@ def report(
     from rhokit.cli.responses import Question
     from rhokit.cli.sources import check_output, opened
     from rhokit.cli.stored_models import load_model
-    from rhokit.cli.table_sample import MOST_ROWS, sampled
+    from rhokit.cli.table_sample import MOST_SAMPLED_ROWS, sampled
     from rhokit.report import write_report
 
     stored = load_model(model)
@@ -41,7 +41,7 @@ def report(
         check_output(output, [*source.files, model], (".html", ".htm"))
         question = Question(stored, source, None, None, "empty", target)
         training = stored.note.weight is None and question.is_training
-        sample = sampled(question, MOST_ROWS)
+        sample = sampled(question, MOST_SAMPLED_ROWS)
         with source.named_errors(), sample.placed_errors():
             write_report(
                 stored.model,

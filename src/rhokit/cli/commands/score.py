@@ -36,10 +36,10 @@ def score(
 
     Without --output, a summary on a terminal and CSV in a pipe.
     """
+    from rhokit.cli.answer_summaries import ScoreAnswers
     from rhokit.cli.responses import Question, answer
     from rhokit.cli.sources import opened
     from rhokit.cli.stored_models import load_model
-    from rhokit.cli.summaries import ScoreAnswers
 
     stored = load_model(model)
     with opened(data) as source:

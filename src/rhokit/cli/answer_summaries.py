@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rhokit.cli.answers import Answers
+from rhokit.cli.answer_columns import Answers
 from rhokit.cli.console import number
 from rhokit.cli.model_rows import ModelRows
 from rhokit.cli.table_files import FileBatch
