@@ -5,36 +5,112 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import rhokit
+from tests.one_pass import assert_learned_all
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "spark_fit.py"
 # Spark says so of every pandas since 3.0, also where it is given Arrow alone.
 PANDAS_TOO_NEW = "ignore:PySpark does not yet fully support pandas:FutureWarning"
+N_ROWS = 5003
 
 
+@pytest.fixture(scope="module")
+def example():
+    return runpy.run_path(str(SCRIPT))
+
+
+class LocalFrame:
+    """What the recipe asks of a Spark frame, in this process: two partitions."""
+
+    def __init__(self, table):
+        middle = table.num_rows // 3
+        self._parts = [table.slice(0, middle), table.slice(middle), table.slice(0, 0)]
+        self.sparkSession = SimpleNamespace(
+            sparkContext=SimpleNamespace(
+                broadcast=lambda sent: SimpleNamespace(value=sent)
+            )
+        )
+
+    def mapInArrow(self, function, schema):
+        assert schema == "model binary"
+        results = [
+            batch
+            for part in self._parts
+            for batch in function(iter(part.to_batches(max_chunksize=700)))
+        ]
+        rows = [SimpleNamespace(**row) for each in results for row in each.to_pylist()]
+        return SimpleNamespace(collect=lambda: rows)
+
+
+def assert_learned_all(model, rows):
+    """The model is that of all rows."""
+    alone = model.blank().partial_fit(rows)
+    assert_array_equal(model.state_.weight, [len(rows)])
+    scale = abs(alone.state_.total).max()
+    assert_allclose(model.state_.total, alone.state_.total, rtol=0, atol=1e-12 * scale)
+    assert_allclose(model.score_samples(rows), alone.score_samples(rows), rtol=1e-8)
+
+
+def test_partitions_learn_what_one_machine_does(example):
+    table = example["make_table"](N_ROWS)
+    rows = example["to_rows"](table)
+    plan = rhokit.DMKDE(n_components=64, random_state=0).prepare(rows[::10])
+    model = example["fit_spark"](plan, LocalFrame(table))
+    assert_learned_all(model, rows)
+
+
+@pytest.mark.slow
+class PretendedFrame:
+    """As much of a Spark frame as the recipe uses, in partitions of this process."""
+
+    def __init__(self, table, n_parts):
+        self._parts = [table[i::n_parts] for i in range(n_parts)]
+        self.sparkSession = self.sparkContext = self
+
+    def broadcast(self, value):
+        return SimpleNamespace(value=value)
+
+    def mapInArrow(self, function, schema):
+        assert schema == "model binary"
+        batches = [iter(part.to_batches(max_chunksize=400)) for part in self._parts]
+        records = [record for each in batches for record in function(each)]
+        rows = pa.Table.from_batches(records).to_pylist()
+        return SimpleNamespace(collect=lambda: [SimpleNamespace(**row) for row in rows])
+
+
+@pytest.mark.parametrize("n_parts", [1, 5])
+def test_the_recipe_learns_what_one_machine_does(n_parts):
+    """Also where a partition holds no rows."""
+    example = runpy.run_path(str(SCRIPT))
+    table = example["make_table"](1003)
+    rows = example["to_rows"](table)
+    plan = rhokit.DMKDE(n_components=16, random_state=0).prepare(rows[::10])
+    frame = PretendedFrame(table, n_parts)
+    frame._parts.append(table[:0])
+    assert_learned_all(
+        example["fit_spark"](plan, frame), plan.blank().partial_fit(rows)
+    )
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java")
-def test_spark_learns_what_one_machine_does(tmp_path):
-    n_rows, path = 5003, tmp_path / "density.rhokit"
-    options = ["--rows", str(n_rows), "--output", path]
+def test_spark_learns_what_one_machine_does(example, tmp_path):
+    path = tmp_path / "density.rhokit"
+    options = ["--rows", str(N_ROWS), "--output", path]
     # As a script: Spark's workers get its functions, and could not import them.
     done = subprocess.run(
         [sys.executable, "-W", "error", "-W", PANDAS_TOO_NEW, SCRIPT, *options],
         capture_output=True,
         text=True,
         timeout=300,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout == f"rows {n_rows}  learned {n_rows}\n"
-
-    model, example = rhokit.load(path), runpy.run_path(str(SCRIPT))
-    rows = example["to_rows"](example["make_table"](n_rows))
-    alone = model.blank().partial_fit(rows)
-    assert_array_equal(model.state_.weight, [n_rows])
-    scale = np.abs(alone.state_.total).max()
-    assert_allclose(model.state_.total, alone.state_.total, rtol=0, atol=1e-12 * scale)
-    assert_allclose(model.score_samples(rows), alone.score_samples(rows), rtol=1e-8)
+    assert done.stdout == f"rows {N_ROWS}  learned {N_ROWS}\n"
+    rows = example["to_rows"](example["make_table"](N_ROWS))
+    assert_learned_all(rhokit.load(path), rows)

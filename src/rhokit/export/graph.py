@@ -180,8 +180,6 @@ class Graph:
     def constant(self, array: Any, name: str = "constant") -> Value:
         """Numbers or text that belong to the model; the name is for human readers."""
         array = np.asarray(array)
-        if array.dtype.kind in "UT":
-            array = array.astype(object)
         key = None
         if array.size <= _SMALL and array.dtype != TEXT:
             key = (array.dtype.str, array.shape, array.tobytes())
