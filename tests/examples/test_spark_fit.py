@@ -11,7 +11,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import rhokit
-from tests.one_pass import assert_learned_all
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "spark_fit.py"
 # Spark says so of every pandas since 3.0, also where it is given Arrow alone.
@@ -62,39 +61,6 @@ def test_partitions_learn_what_one_machine_does(example):
     plan = rhokit.DMKDE(n_components=64, random_state=0).prepare(rows[::10])
     model = example["fit_spark"](plan, LocalFrame(table))
     assert_learned_all(model, rows)
-
-
-@pytest.mark.slow
-class PretendedFrame:
-    """As much of a Spark frame as the recipe uses, in partitions of this process."""
-
-    def __init__(self, table, n_parts):
-        self._parts = [table[i::n_parts] for i in range(n_parts)]
-        self.sparkSession = self.sparkContext = self
-
-    def broadcast(self, value):
-        return SimpleNamespace(value=value)
-
-    def mapInArrow(self, function, schema):
-        assert schema == "model binary"
-        batches = [iter(part.to_batches(max_chunksize=400)) for part in self._parts]
-        records = [record for each in batches for record in function(each)]
-        rows = pa.Table.from_batches(records).to_pylist()
-        return SimpleNamespace(collect=lambda: [SimpleNamespace(**row) for row in rows])
-
-
-@pytest.mark.parametrize("n_parts", [1, 5])
-def test_the_recipe_learns_what_one_machine_does(n_parts):
-    """Also where a partition holds no rows."""
-    example = runpy.run_path(str(SCRIPT))
-    table = example["make_table"](1003)
-    rows = example["to_rows"](table)
-    plan = rhokit.DMKDE(n_components=16, random_state=0).prepare(rows[::10])
-    frame = PretendedFrame(table, n_parts)
-    frame._parts.append(table[:0])
-    assert_learned_all(
-        example["fit_spark"](plan, frame), plan.blank().partial_fit(rows)
-    )
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ import signal
 import threading
 import time
 import uuid
-from contextlib import contextmanager
 from pathlib import Path
 
 import dask
@@ -20,6 +19,7 @@ from distributed import Client, LocalCluster
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rhokit import DMKDE, DMKDClassifier, QMRegressor
+from rhokit.errors import DataError
 from rhokit.parallel.dask import fit, predict, predict_proba, score_samples
 from tests.one_pass import assert_learned_all
 
@@ -32,8 +32,8 @@ PARTS = 40
 PATIENCE = 30.0
 
 
-@contextmanager
-def two_workers():
+@pytest.fixture(scope="module")
+def client():
     """A cluster of two worker processes, on ports that are free."""
     with (
         LocalCluster(
@@ -48,19 +48,12 @@ def two_workers():
         yield client
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    """Workers that nothing happens to."""
-    with two_workers():
-        yield
-
-
 def in_parts(values):
     """A Dask array of forty chunks."""
     return da.from_array(values, chunks=(len(values) // PARTS, *values.shape[1:]))
 
 
-@pytest.mark.usefixtures("cluster")
+@pytest.mark.usefixtures("client")
 class TestCluster:
     """What one machine does, two processes do."""
 
@@ -88,9 +81,9 @@ class TestCluster:
     def test_predicts_arrays(self):
         model = DMKDClassifier(**SMALL).fit(ROWS, LABELS)
         X = in_parts(ROWS)
-        labels, chances = dask.compute(predict(model, X), predict_proba(model, X))
+        labels, probabilities = dask.compute(predict(model, X), predict_proba(model, X))
         assert_array_equal(labels, model.predict(ROWS))
-        assert_allclose(chances, model.predict_proba(ROWS), rtol=1e-9, atol=1e-12)
+        assert_allclose(probabilities, model.predict_proba(ROWS), rtol=1e-9, atol=1e-12)
 
     def test_predicts_frames(self):
         data = pd.DataFrame(ROWS, columns=COLUMNS)
@@ -102,8 +95,9 @@ class TestCluster:
     def test_errors_come_back(self):
         bad = np.where(np.arange(1200)[:, None] == 1100, np.nan, ROWS)
         model = DMKDE(**SMALL).prepare(ROWS)
-        with pytest.raises(ValueError, match="NaN in column 0"):
+        with pytest.raises(DataError, match="NaN") as refused:
             fit(model, in_parts(bad))
+        assert (refused.value.row, refused.value.column) == (20, 0)
         assert model.state_ is None
 
     def test_large_plans_give_no_warning(self):
@@ -117,16 +111,18 @@ class TestCluster:
 
 
 class SlowDMKDE(DMKDE):
-    """Takes its time for each batch, and leaves a file when it has learned it.
+    """Takes its time for each batch, and leaves a file when it has taken it up.
 
     The plan carries the folder to the workers; files are named after worker and batch.
     """
 
-    def _sum(self, rows, weights, target):
-        found = super()._sum(rows, weights, target)
-        time.sleep(0.05)
-        Path(self.folder_, f"{os.getpid()}_{rows[0, 0]}_{uuid.uuid4().hex}").touch()
-        return found
+    def check_batch(self, X, *rest, **options):
+        batch = super().check_batch(X, *rest, **options)
+        if hasattr(self, "folder_"):
+            time.sleep(0.05)
+            name = f"{os.getpid()}_{batch.rows[0, 0]}_{uuid.uuid4().hex}"
+            Path(self.folder_, name).touch()
+        return batch
 
 
 def finished(folder):
@@ -156,28 +152,35 @@ class Killer(threading.Thread):
             time.sleep(0.002)
 
 
-def fit_and_kill(folder, n_doomed, share):
+def fit_and_kill(client, folder, n_doomed, share):
     """A model fitted while workers were killed, and what was done by then."""
     plan = SlowDMKDE(**SMALL).prepare(ROWS[:300])
     plan.folder_ = str(folder)
-    with two_workers() as client:
-        everyone = list(client.run(os.getpid).values())
-        # Warm, so that neither has learned everything before the other begins.
-        client.run(pickle.loads, pickle.dumps(plan))
-        doomed = everyone[:n_doomed]
-        killer = Killer(folder, everyone, doomed, int(share * PARTS))
-        killer.start()
-        model = fit(plan, in_parts(ROWS))
-        killer.join(PATIENCE)
-        alive = client.run(os.getpid, on_error="ignore").values()
+    client.wait_for_workers(2)  # those killed before have come again
+    everyone = list(client.run(os.getpid).values())
+    # Warm, so that neither has learned everything before the other begins.
+    client.run(pickle.loads, pickle.dumps(plan))
+    doomed = everyone[:n_doomed]
+    killer = Killer(folder, everyone, doomed, int(share * PARTS))
+    killer.start()
+    model = fit(plan, in_parts(ROWS))
+    killer.join(PATIENCE)
+    alive = client.run(os.getpid, on_error="ignore").values()
     assert killer.done is not None
     assert not set(doomed) & set(alive)
     return model, killer.done
 
 
-@pytest.mark.parametrize("share", [0.25, 0.5, 0.8])
-def test_a_worker_that_is_killed_costs_nothing_but_time(tmp_path, share):
-    model, done = fit_and_kill(tmp_path, 1, share)
+@pytest.mark.parametrize(
+    "share",
+    [
+        0.5,
+        pytest.param(0.25, marks=pytest.mark.slow),
+        pytest.param(0.8, marks=pytest.mark.slow),
+    ],
+)
+def test_a_worker_that_is_killed_costs_nothing_but_time(client, tmp_path, share):
+    model, done = fit_and_kill(client, tmp_path, 1, share)
     # In the middle: some batches had been learned, and some had not.
     assert share * PARTS <= len(done) < PARTS
     assert len({batch for _, batch in finished(tmp_path)}) == PARTS
@@ -185,9 +188,10 @@ def test_a_worker_that_is_killed_costs_nothing_but_time(tmp_path, share):
     assert_learned_all(model, DMKDE(**SMALL).prepare(ROWS[:300]).partial_fit(ROWS))
 
 
-def test_all_workers_killed_cost_nothing_but_time(tmp_path):
+@pytest.mark.slow
+def test_all_workers_killed_cost_nothing_but_time(client, tmp_path):
     """The plan and the rows are in the graph: nothing that was sent is lost."""
-    model, done = fit_and_kill(tmp_path, 2, 0.5)
+    model, done = fit_and_kill(client, tmp_path, 2, 0.5)
     assert PARTS / 2 <= len(done) < PARTS
     # What they had learned died with them, and was learned again by others.
     gone = {pid for pid, _ in done}

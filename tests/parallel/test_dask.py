@@ -25,7 +25,9 @@ from rhokit import (
     QMRegressor,
     QMRegressorSGD,
 )
+from rhokit.errors import DataError
 from rhokit.fast import blas_threads
+from rhokit.models import Model
 from rhokit.parallel.dask import (
     fit,
     predict,
@@ -33,6 +35,7 @@ from rhokit.parallel.dask import (
     predict_proba,
     score_samples,
 )
+from rhokit.plans import Plan
 from tests.one_pass import assert_learned_all
 
 SMALL = {"gamma": 0.7, "n_components": 12, "random_state": 0}
@@ -518,13 +521,13 @@ class TestMemory:
 
     def test_less_means_smaller_batches(self, monkeypatch):
         seen = []
-        original = DMKDE.partial_fit
+        original = Model.add
 
-        def partial_fit(self, X, y=None, sample_weight=None):
-            seen.append(len(X))
-            return original(self, X, y, sample_weight)
+        def add(self, batch):
+            seen.append(len(batch))
+            return original(self, batch)
 
-        monkeypatch.setattr(DMKDE, "partial_fit", partial_fit)
+        monkeypatch.setattr(Model, "add", add)
         rows = np.random.default_rng(0).normal(size=(50_000, 30))
         plan = DMKDE(**SMALL).prepare(rows[:500])
         X = array(rows, (50_000,))
@@ -536,7 +539,7 @@ class TestMemory:
         model = fit(plan.blank(), X, memory_limit=limit)
         assert plan.memory_estimate(batch_rows=max(seen)).total <= limit
         assert sum(seen) == 50_000
-        assert_learned_all(model, original(plan.blank(), rows))
+        assert_learned_all(model, plan.blank().partial_fit(rows))
 
     def test_nonsense_is_refused(self):
         with pytest.raises(ValueError, match="memory_limit must be"):
@@ -581,8 +584,9 @@ class TestRefusals:
         when = pd.date_range("2020-01-01", periods=N)
         spy = Spy()
         data = spy.frame(FRAME.assign(when=when)[["a", column]])
-        with pytest.raises(ValueError, match=f"column '{column}' of X must be numbers"):
+        with pytest.raises(DataError, match="must be numbers") as refused:
             fit(DMKDE(**SMALL), data)
+        assert refused.value.column == column
         assert spy.asked == 0
 
     def test_names_of_columns_of_an_array(self):
@@ -629,8 +633,10 @@ class TestRefusals:
         data = dd.from_pandas(bad, npartitions=4)
         model = DMKDE(**SMALL)
         model = model.prepare(FRAME[COLUMNS]) if planned else model
-        with pytest.raises(ValueError, match=f"{kind} in column 'b'"):
+        with pytest.raises(DataError, match=kind) as refused:
             fit(model, data)
+        # The row is that of the partition, the last but one of which ends with 179.
+        assert (refused.value.row, refused.value.column) == (20, "b")
 
     @pytest.mark.parametrize("planned", [False, True])
     def test_what_is_not_finite_by_the_number_of_its_column(self, planned):
@@ -638,8 +644,9 @@ class TestRefusals:
         bad[200, 1] = np.nan
         model = DMKDE(**SMALL)
         model = model.prepare(ROWS) if planned else model
-        with pytest.raises(ValueError, match="NaN in column 1"):
+        with pytest.raises(DataError, match="NaN") as refused:
             fit(model, array(bad))
+        assert (refused.value.row, refused.value.column) == (20, 1)
 
     @pytest.mark.parametrize("planned", [False, True])
     def test_labels_that_are_missing(self, planned):
@@ -947,14 +954,14 @@ class TestThreads:
     @pytest.fixture
     def tasks(self, monkeypatch):
         """What tasks see while they are in the middle of their work."""
-        seen, original = [], DMKDE._for_blocks
+        seen, original = [], Plan.for_blocks
 
         def look(self, *args, **options):
             found = original(self, *args, **options)
             seen.append((threading.current_thread(), blas_threads(), blas_limits()))
             return found
 
-        monkeypatch.setattr(DMKDE, "_for_blocks", look)
+        monkeypatch.setattr(Plan, "for_blocks", look)
         return seen
 
     def test_without_tasks_workers_are_started(self, pools):

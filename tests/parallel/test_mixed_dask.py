@@ -34,6 +34,6 @@ def test_categories_must_be_known():
     frame = table(50).astype({"group": str})
     data = dd.from_pandas(frame, npartitions=2)
     with pytest.raises(
-        ValueError, match=r"'group' of X must be numbers.*known categorical"
+        ValueError, match=r"'group': X must be numbers.*known categorical"
     ):
         fit(DMKDE(gamma=1.0, n_components=8), data)

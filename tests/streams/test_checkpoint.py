@@ -112,7 +112,7 @@ def assert_same_bits(actual, expected):
     assert_array_equal(actual.state_.weight, expected.state_.weight)
 
 
-@pytest.mark.parametrize("kills", [8, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [5, pytest.param(20, marks=pytest.mark.slow)])
 def test_killed_many_times(folder, tmp_path, kills):
     """SIGKILL at random moments: while it starts, plans, learns, writes."""
     rng = np.random.default_rng(0)
@@ -129,7 +129,7 @@ def test_killed_many_times(folder, tmp_path, kills):
         with subprocess.Popen(
             command(path, 0.03), stdout=subprocess.PIPE, env=alone, text=True
         ) as process:
-            _let_run(process, number, rng)
+            _let_run(process, number, kills, rng)
             process.send_signal(signal.SIGKILL)
             assert process.wait() == -signal.SIGKILL, "it had ended before its kill"
         if path.exists():
@@ -144,13 +144,13 @@ def test_killed_many_times(folder, tmp_path, kills):
     assert load(path).state_.weight[0] == N_ROWS
 
 
-def _let_run(process, number, rng):
+def _let_run(process, number, kills, rng):
     """Wait for a moment that is random, but of another kind from kill to kill."""
     if number % 10 == 0:  # while it starts
         time.sleep(rng.uniform(0, 0.5))
         return
     # The first ones have no checkpoint yet, and so must plan.
-    wanted = 1 if number < 4 else int(rng.integers(1, 5))
+    wanted = 1 if number < kills // 5 else int(rng.integers(1, 5))
     for _ in range(wanted):
         line = process.stdout.readline()
         assert line in ("plans\n", "learns\n"), f"it ended before its kill: {line!r}"

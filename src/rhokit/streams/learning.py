@@ -45,12 +45,12 @@ def learn(model: OnePassEstimator, batch: Batch) -> None:
 def become(
     estimator: OnePassEstimator, learned: OnePassEstimator, columns: Columns
 ) -> OnePassEstimator:
-    """Let an estimator be what was learned, with the names that its columns had."""
+    """Let an estimator be what was learned, with the names that its columns have."""
     if learned.state_ is None:
         raise ValueError(
             "X holds no rows of a weight above zero: nothing to learn from"
         )
-    named = with_names(learned, columns.names)
+    named = with_names(learned, columns.names or learned.plan_.columns.names)
     parameters = estimator.get_params(deep=False)
     estimator.__dict__ = vars(named) | parameters
     return estimator
