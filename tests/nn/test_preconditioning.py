@@ -297,3 +297,15 @@ class TestPrecondition:
             assert each.dtype == torch.float32
         rows = rows_of(features, 9, dtype=torch.float32)
         same(other(rows), network(rows), atol=1e-3)
+
+    def test_mass_follows_landmarks_that_move(self):
+        """Without gradients too, where tensors take each other's place in memory."""
+        features = layer("landmarks", trainable=True)
+        basis = torch.eye(features.n_components, dtype=torch.float64)
+        other = Preconditioned(features, basis)
+        with torch.no_grad():
+            for _ in range(20):
+                features.landmarks *= 1.1
+                found = other.mass_matrix().clone()
+                assert_allclose(found, features.mass_matrix(), rtol=1e-12)
+                del found

@@ -56,7 +56,7 @@ class Preconditioned(FeatureLayer):
         mass = self.features.mass_matrix()
         if mass is None:
             return None
-        if mass.requires_grad:
+        if not self.features.frozen:  # each mass is another one, maybe at one address
             return self._changed(mass)
         return self._remembered(lambda: self._changed(mass), mass)
 
