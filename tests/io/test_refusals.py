@@ -466,7 +466,20 @@ class TestSamplesAndLabels:
 
     @pytest.mark.parametrize(
         "dtype",
-        ["<M8[s]", "S5", "V8", "c16", "i8,i8", "os", "", None, 5, ["<U3"], "U" * 99],
+        [
+            "<M8[s]",
+            "S5",
+            "V8",
+            "c16",
+            "i3",
+            "i8,i8",
+            "os",
+            "",
+            None,
+            5,
+            ["<U3"],
+            "U" * 99,
+        ],
     )
     def test_labels_of_another_dtype(self, dtype):
         message = "classes must be labels of a dtype"

@@ -14,7 +14,7 @@ from rhokit.io.model_field import ModelField
 from rhokit.models import Model
 from rhokit.readouts import READOUTS, DensityReadOut
 from rhokit.records import (
-    Array,
+    ArrayField,
     Flag,
     Maybe,
     Number,
@@ -36,7 +36,7 @@ class ShiftedLandmarks(LandmarkFeatures):
     representation = "counted"
     file_fields: ClassVar[dict] = {
         **LandmarkFeatures.file_fields,
-        "shift": Array(("d",)),
+        "shift": ArrayField(("d",)),
     }
 
     def _draw(self, rows, weights):
@@ -61,8 +61,8 @@ class CountedRepresentation(MatrixRepresentation):
     state_records: ClassVar[dict] = {
         "counted": Record(
             CountedMatrix,
-            total=Array(("K", "m", "m")),
-            weight=Array(("K",), low=0),
+            total=ArrayField(("K", "m", "m")),
+            weight=ArrayField(("K",), low=0),
             batches=Number(1, integer=True),
         )
     }

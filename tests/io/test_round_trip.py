@@ -35,7 +35,8 @@ from rhokit.io.container import unpack
 from rhokit.io.estimator_field import ONE_PASS as ONE_PASS_CLASSES
 from rhokit.io.estimator_field import TRAINED as TRAINED_CLASSES
 from rhokit.models import MeasuredSample
-from rhokit.readouts import READOUTS
+from rhokit.readouts import READOUTS, DensityReadOut
+from rhokit.records import ArrayField, Writer
 from rhokit.representations import REPRESENTATIONS
 from tests.io.models import (
     CASES,
@@ -741,6 +742,10 @@ class OwnMap(LandmarkFeatures):
     """So may a map."""
 
 
+class OwnReadOut(DensityReadOut):
+    """And a read-out."""
+
+
 DATES = np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[D]")
 
 
@@ -782,6 +787,41 @@ class TestWhatCannotBeSaved:
         readout = replace(known.model_.readout, classes=dates)
         model = known.with_model(replace(known.model_, readout=readout))
         with pytest.raises(TypeError, match=r"datetime64.* text, numbers or truth"):
+            rhokit.dumps(model)
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"readout": OwnReadOut()}, "OwnReadOut cannot be saved as model.readout"),
+            ({"sample": SimpleNamespace()}, "SimpleNamespace cannot be saved as"),
+            ({"state": FeatureMean(np.ones((1, 12)), np.ones(1))}, "FeatureMean"),
+        ],
+        ids=["readout", "sample", "state"],
+    )
+    def test_parts_that_no_file_knows(self, change, message):
+        known = CASES["density-rank"].model
+        model = known.with_model(replace(known.model_, **change))
+        with pytest.raises(TypeError, match=message):
+            rhokit.dumps(model)
+
+    def test_tensors_that_are_no_numbers(self):
+        with pytest.raises(TypeError, match="names of dtype <U1 cannot be saved"):
+            ArrayField(("d",)).write(np.array(["a"]), "names", Writer())
+
+    def test_categories_that_are_dates(self):
+        columns = CASES["density-mixed"].model.plan_.columns
+        schema = replace(columns.schema, categories=((DATES[0],), *[None] * 5))
+        model = CASES["density-mixed"].model
+        plan = replace(model.plan_, columns=replace(columns, schema=schema))
+        with pytest.raises(TypeError, match="categories that are not text"):
+            rhokit.dumps(model.with_model(replace(model.model_, plan=plan)))
+
+    def test_sampled_rows_that_are_dates(self):
+        known = CASES["classes-reject-words"].model
+        rows = np.full(known.sample_.rows.shape, DATES[0], dtype=object)
+        sample = replace(known.sample_, rows=rows)
+        model = known.with_model(replace(known.model_, sample=sample))
+        with pytest.raises(TypeError, match="rows holds values of a kind"):
             rhokit.dumps(model)
 
     def test_leaves_no_file(self, tmp_path):

@@ -13,7 +13,7 @@ from scipy.stats import chi2, norm
 from rhokit.core import GaussianKernel
 from rhokit.features.base import bounding_box, column_ends
 from rhokit.features.gaussian import GaussianFeatures
-from rhokit.records import POSITIVE, Array, Fields, Reader, Values, require
+from rhokit.records import POSITIVE, ArrayField, Fields, Reader, Values, require
 
 # Grids are counted up to here: the counts of absurd ones overflow.
 _MOST_COUNTED = 10**18
@@ -25,8 +25,8 @@ _WIDEST = 1e300
 _FARTHEST = 1e154
 
 BOX_FIELDS: Fields = {
-    "low": Array(("d",)),
-    "high": Array(("d",)),
+    "low": ArrayField(("d",)),
+    "high": ArrayField(("d",)),
     "tail": POSITIVE,
 }
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from rhokit.fast import HadamardFrequencies, cosine_columns
 from rhokit.features.base import Columns, FeatureMap
 from rhokit.features.gaussian import GaussianFeatures
-from rhokit.records import Array, Fields, Maybe, Reader, Values, require
+from rhokit.records import ArrayField, Fields, Maybe, Reader, Values, require
 
 _TWO_PI = 2 * np.pi
 # A phase of t turns carries an error of eps·t; above this it would be seen in the
@@ -33,9 +33,9 @@ class CosineFeatures(GaussianFeatures):
 
     file_fields: ClassVar[Fields] = {
         **FeatureMap.file_fields,
-        "frequencies": Array(("d", "F")),
-        "phases": Maybe(Array(("D",))),
-        "amplitudes": Array(("D",), low=0),
+        "frequencies": ArrayField(("d", "F")),
+        "phases": Maybe(ArrayField(("D",))),
+        "amplitudes": ArrayField(("D",), low=0),
     }
 
     frequencies_: NDArray[np.float64]

@@ -13,7 +13,7 @@ from rhokit.features.base import Columns
 from rhokit.features.cosine import CosineFeatures
 from rhokit.features.registry import register
 from rhokit.features.sampling import SAMPLING_RULES, draw_frequencies, draw_signs
-from rhokit.records import Array, Fields, Maybe, Reader, Values, require
+from rhokit.records import ArrayField, Fields, Maybe, Reader, Values, require
 from rhokit.validation import Interval, StrOptions, generator
 
 
@@ -81,8 +81,8 @@ class FourierFeatures(CosineFeatures):
     lengths_: NDArray[np.float64] | None
     file_fields: ClassVar[Fields] = {
         **CosineFeatures.file_fields,
-        "signs": Maybe(Array((None, 3, None), dtypes=("int8",))),
-        "lengths": Maybe(Array(("F",))),
+        "signs": Maybe(ArrayField((None, 3, None), dtypes=("int8",))),
+        "lengths": Maybe(ArrayField(("F",))),
     }
     _parameter_table: ClassVar[Mapping[str, Any]] = {
         "gamma": [Interval(Real, 0, None, closed="neither")],

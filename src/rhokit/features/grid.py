@@ -16,7 +16,7 @@ from rhokit.features.base import Columns, FeatureMap, column_ends
 from rhokit.features.box import BOX_FIELDS, BoxFeatures, FrequencyGrid, check_grid
 from rhokit.features.quadrature import QuadratureFeatures
 from rhokit.features.registry import register
-from rhokit.records import POSITIVE, Array, Fields, Reader, Values
+from rhokit.records import POSITIVE, ArrayField, Fields, Reader, Values
 from rhokit.validation import Interval, StrOptions
 
 # Error of sums and values, as a share of the grid's own.
@@ -95,9 +95,9 @@ class GridFeatures(BoxFeatures):
     file_fields: ClassVar[Fields] = {
         **FeatureMap.file_fields,
         **BOX_FIELDS,
-        "period": Array(("d",), low=POSITIVE.low),
+        "period": ArrayField(("d",), low=POSITIVE.low),
         "cut": POSITIVE,
-        "shape": Array(("d",), dtypes=("int64",), low=1),
+        "shape": ArrayField(("d",), dtypes=("int64",), low=1),
     }
     _parameter_table: ClassVar[Mapping[str, Any]] = {
         "gamma": [Interval(Real, 0, None, closed="neither")],

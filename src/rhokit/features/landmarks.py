@@ -16,7 +16,7 @@ from rhokit.features.base import Columns, FeatureMap
 from rhokit.features.gaussian import GaussianFeatures
 from rhokit.features.registry import register
 from rhokit.features.selection import select_landmarks
-from rhokit.records import FLOATS, Array, Fields, Flag, Reader, Values, require
+from rhokit.records import FLOATS, ArrayField, Fields, Flag, Reader, Values, require
 from rhokit.validation import Interval, StrOptions, generator
 
 # Smaller eigenvalues of the landmarks' kernel matrix are left out: whitening would
@@ -86,8 +86,8 @@ class LandmarkFeatures(GaussianFeatures):
 
     file_fields: ClassVar[Fields] = {
         **FeatureMap.file_fields,
-        "landmarks": Array(("m", "d"), dtypes=FLOATS),
-        "whitening": Array(("m", "D"), dtypes=FLOATS),
+        "landmarks": ArrayField(("m", "d"), dtypes=FLOATS),
+        "whitening": ArrayField(("m", "D"), dtypes=FLOATS),
         "own_whitening": Flag(),
         "by_differences": Flag(),
     }

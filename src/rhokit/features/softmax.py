@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rhokit.core import softmax_states
 from rhokit.features.base import Columns, FeatureMap, bounding_box
 from rhokit.features.registry import register
-from rhokit.records import POSITIVE, Array, Fields, Reader, Values, require
+from rhokit.records import POSITIVE, ArrayField, Fields, Reader, Values, require
 from rhokit.validation import Interval
 
 
@@ -59,10 +59,10 @@ class SoftmaxFeatures(FeatureMap):
     name = "softmax"
     file_fields: ClassVar[Fields] = {
         **FeatureMap.file_fields,
-        "low": Array(("d",)),
-        "high": Array(("d",)),
+        "low": ArrayField(("d",)),
+        "high": ArrayField(("d",)),
         "beta": POSITIVE,
-        "landmarks": Array((None, "d")),
+        "landmarks": ArrayField((None, "d")),
     }
     _parameter_table: ClassVar[Mapping[str, Any]] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],

@@ -11,7 +11,7 @@ from rhokit.batch import Columns
 from rhokit.estimators.base import OnePassEstimator
 from rhokit.io.map_field import PARAMETERS
 from rhokit.io.model_field import ModelField
-from rhokit.io.parameters import check_parameters
+from rhokit.io.parameter_field import check_parameters
 from rhokit.records import (
     Build,
     Field,
@@ -23,7 +23,7 @@ from rhokit.records import (
     refusal,
     require,
 )
-from rhokit.records.reading import joined
+from rhokit.records.field import joined
 
 ONE_PASS: dict[str, type[OnePassEstimator]] = {
     name: found

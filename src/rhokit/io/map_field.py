@@ -5,7 +5,7 @@ from typing import Any
 
 from rhokit.batch import Columns
 from rhokit.features.registry import MAPS
-from rhokit.io.parameters import ParameterField, check_parameters, defaults
+from rhokit.io.parameter_field import ParameterField, check_parameters, defaults
 from rhokit.records import (
     Build,
     ColumnsField,
@@ -17,7 +17,7 @@ from rhokit.records import (
     require,
     write_fields,
 )
-from rhokit.records.reading import joined
+from rhokit.records.field import joined
 
 _COLUMNS = ColumnsField("d")
 

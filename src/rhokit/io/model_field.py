@@ -12,7 +12,7 @@ from rhokit.plans.proposal import Proposal
 from rhokit.readouts import READOUTS
 from rhokit.records import (
     POSITIVE,
-    Array,
+    ArrayField,
     Build,
     ColumnsField,
     Fields,
@@ -32,7 +32,7 @@ from rhokit.records import (
     require,
     write_fields,
 )
-from rhokit.records.reading import joined
+from rhokit.records.field import joined
 from rhokit.representations import REPRESENTATIONS
 
 
@@ -81,8 +81,8 @@ _PLAN = Record(
     scaling=Record(
         Scaling,
         _check_scaling,
-        centre=Array(("d",)),
-        matrix=Array(("d",), ("d", "d")),
+        centre=ArrayField(("d",)),
+        matrix=ArrayField(("d",), ("d", "d")),
     ),
     gamma=Maybe(POSITIVE),
     feature_map=MapField(),
@@ -92,22 +92,22 @@ _PLAN = Record(
         Record(
             Proposal,
             _check_proposal,
-            anchors=Array(("a", "d")),
-            weights=Array(("a",), low=0),
-            widths=Array(("a", "d"), low=POSITIVE.low),
+            anchors=ArrayField(("a", "d")),
+            weights=ArrayField(("a",), low=0),
+            widths=ArrayField(("a", "d"), low=POSITIVE.low),
         )
     ),
     sample_rows=Number(1, integer=True),
     loo_rank=Maybe(Number(1, integer=True)),
 )
-_TARGET = Array(("s",), ("s", None), dtypes=("int64", "float64"))
-_WEIGHT = Array(("s",), low=0)
+_TARGET = ArrayField(("s",), ("s", None), dtypes=("int64", "float64"))
+_WEIGHT = ArrayField(("s",), low=0)
 _SAMPLE = OneOf(
     rows=Record(
         RowSample,
         _check_keys,
         size=Number(1, integer=True),
-        keys=Array(("s",), dtypes=("uint64",)),
+        keys=ArrayField(("s",), dtypes=("uint64",)),
         rows=RowsField("s", "d"),
         target=_TARGET,
         weight=_WEIGHT,
@@ -116,7 +116,7 @@ _SAMPLE = OneOf(
         MeasuredSample,
         target=_TARGET,
         weight=_WEIGHT,
-        logs=Array(("s", "K"), minus_infinity=True),
+        logs=ArrayField(("s", "K"), minus_infinity=True),
         held_out=Flag(),
     ),
 )

@@ -10,7 +10,6 @@ import sklearn
 
 import rhokit
 from rhokit.errors import ModelFileError
-from rhokit.features import FeatureMap
 from rhokit.io.atomic import write_atomically
 from rhokit.io.container import pack, unpack
 from rhokit.io.estimator_field import EstimatorField
@@ -159,6 +158,6 @@ def unpack_model(data: bytes) -> tuple[Any, dict[str, Any] | None]:
 
 def _root_of(model: Any) -> str:
     """What kind of thing is to be written."""
-    if isinstance(model, FeatureMap):
+    if hasattr(model, "file_fields"):
         return "map"
     return "state" if _STATES.takes(model) else "estimator"

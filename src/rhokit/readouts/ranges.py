@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from rhokit.records import (
     POSITIVE,
-    Array,
+    ArrayField,
     Fields,
     Flag,
     Number,
@@ -20,8 +20,8 @@ Floats = NDArray[np.float64]
 
 LEVEL_FIELDS: Fields = {
     "one_target": Flag(),
-    "low": Array(("t",)),
-    "high": Array(("t",)),
+    "low": ArrayField(("t",)),
+    "high": ArrayField(("t",)),
     "n_levels": Number(1, integer=True),
     "beta": POSITIVE,
 }

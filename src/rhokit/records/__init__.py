@@ -5,15 +5,7 @@ own classes; :mod:`rhokit.io` writes and reads it. Nothing in a file is imported
 and nothing is built before the whole file has been checked.
 """
 
-from rhokit.records.arrays import (
-    FLOATS,
-    Array,
-    CoefficientField,
-    FactorField,
-    RowsField,
-    TriangleField,
-)
-from rhokit.records.columns import ColumnsField
+from rhokit.records.column_field import ColumnsField
 from rhokit.records.composite import (
     Maybe,
     OneOf,
@@ -21,7 +13,7 @@ from rhokit.records.composite import (
     read_fields,
     write_fields,
 )
-from rhokit.records.reading import (
+from rhokit.records.field import (
     Build,
     Field,
     Fields,
@@ -42,11 +34,19 @@ from rhokit.records.scalars import (
     Number,
     Word,
 )
+from rhokit.records.tensors import (
+    FLOATS,
+    ArrayField,
+    CoefficientField,
+    FactorField,
+    RowsField,
+    TriangleField,
+)
 
 __all__ = [
     "FLOATS",
     "POSITIVE",
-    "Array",
+    "ArrayField",
     "Build",
     "CategoryField",
     "CoefficientField",

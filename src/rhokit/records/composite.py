@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rhokit.errors import ModelFileError
-from rhokit.records.reading import (
+from rhokit.records.field import (
     Build,
     Field,
     Fields,

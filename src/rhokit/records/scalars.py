@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rhokit.records.reading import (
+from rhokit.records.field import (
     Reader,
     Writer,
     are_scalars,

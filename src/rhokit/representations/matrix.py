@@ -23,7 +23,7 @@ from rhokit.fast import (
 from rhokit.features import GridFeatures
 from rhokit.plans import Plan
 from rhokit.records import (
-    Array,
+    ArrayField,
     FactorField,
     Reader,
     Record,
@@ -62,13 +62,13 @@ class MatrixRepresentation(Representation):
             DensityMatrix,
             _check_sums,
             total=TriangleField("K", "m"),
-            weight=Array(("K",), low=0),
+            weight=ArrayField(("K",), low=0),
         ),
         "factor": Record(
             LowRankDensityMatrix,
             _check_factor,
             factor=FactorField("K", "m"),
-            weight=Array(("K",), low=0),
+            weight=ArrayField(("K",), low=0),
         ),
     }
 

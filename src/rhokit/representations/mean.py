@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rhokit.core import FeatureMean
-from rhokit.records import Array, Reader, Record, Values
+from rhokit.records import ArrayField, Reader, Record, Values
 from rhokit.representations.base import Measure, Outcomes, Representation, State
 
 
@@ -25,8 +25,8 @@ class MeanRepresentation(Representation):
         "mean": Record(
             FeatureMean,
             _check_mean,
-            total=Array(("K", "m"), may_be_complex=True),
-            weight=Array(("K",), low=0),
+            total=ArrayField(("K", "m"), may_be_complex=True),
+            weight=ArrayField(("K",), low=0),
         )
     }
 

@@ -12,7 +12,7 @@ from rhokit.core import ToeplitzDensityMatrix, log_measured
 from rhokit.features import GridFeatures
 from rhokit.plans import Plan
 from rhokit.plans.proposal import Proposal
-from rhokit.records import Array, CoefficientField, Reader, Record, Values, require
+from rhokit.records import ArrayField, CoefficientField, Reader, Record, Values, require
 from rhokit.representations.base import Measure, Outcomes, Representation, State
 from rhokit.representations.fourier_density import FourierDensity
 from rhokit.representations.memory import Load, MemoryEstimate, estimate_grid_memory
@@ -42,7 +42,7 @@ class SeriesRepresentation(Representation):
             ToeplitzDensityMatrix,
             _check_series,
             total=CoefficientField("K"),
-            weight=Array(("K",), low=0),
+            weight=ArrayField(("K",), low=0),
         )
     }
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from rhokit.batch import Columns
 from rhokit.frames import MOST_CATEGORIES, Schema
-from rhokit.records.reading import (
+from rhokit.records.field import (
     Build,
     Reader,
     Writer,

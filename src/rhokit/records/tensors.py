@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rhokit.errors import ModelFileError
 from rhokit.fast.gram import mirror_triangle
-from rhokit.records.reading import (
+from rhokit.records.field import (
     Build,
     Reader,
     Size,
@@ -26,7 +26,7 @@ FLOATS = ("float32", "float64")
 _TENSOR, _COMPLEX = "tensor", "complex tensor"
 
 
-class Array:
+class ArrayField:
     """A tensor of one of some shapes, finite and not below ``low``.
 
     Parameters
@@ -105,7 +105,7 @@ class TriangleField:
     """Hermitian matrices (K, m, m), kept as their upper triangles, row by row."""
 
     def __init__(self, count: str, dim: str) -> None:
-        self._field = Array((count, None), may_be_complex=True)
+        self._field = ArrayField((count, None), may_be_complex=True)
         self._dim = dim
 
     def write(self, value: Any, path: str, writer: Writer) -> Any:
@@ -148,7 +148,7 @@ class FactorField:
     """
 
     def __init__(self, count: str, dim: str) -> None:
-        self._field = Array((count, None), dtypes=FLOATS, may_be_complex=True)
+        self._field = ArrayField((count, None), dtypes=FLOATS, may_be_complex=True)
         self._dim = Number(1, integer=True, size=dim)
 
     def write(self, value: Any, path: str, writer: Writer) -> Any:
@@ -176,7 +176,7 @@ def _trapezoids(numbers: NDArray[Any], rank: int, dim: int) -> NDArray[Any]:
     return factor
 
 
-class CoefficientField(Array):
+class CoefficientField(ArrayField):
     """Complex coefficients of Fourier series (K, 2 M_1 + 1, ..., M_d + 1)."""
 
     def __init__(self, count: str) -> None:
@@ -200,7 +200,7 @@ class RowsField:
     """Rows (n, d) of numbers, or of categories."""
 
     def __init__(self, count: str, length: str) -> None:
-        self._numbers = Array((count, length), dtypes=FLOATS)
+        self._numbers = ArrayField((count, length), dtypes=FLOATS)
         self._count, self._length = count, length
 
     def write(self, value: Any, path: str, writer: Writer) -> Any:

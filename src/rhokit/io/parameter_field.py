@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from rhokit.errors import ModelFileError
-from rhokit.records import Array, Build, Field, Reader, Values, Writer, require
+from rhokit.records import ArrayField, Build, Field, Reader, Values, Writer, require
 
 _FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
-_ARRAY = Array(
+_ARRAY = ArrayField(
     *((None,) * ndim for ndim in range(4)), dtypes=("float32", "float64", "int64")
 )
 # What they drew is in the file; they themselves are no data.

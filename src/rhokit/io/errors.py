@@ -1,5 +1,0 @@
-"""Errors of model files."""
-
-from rhokit.errors import ModelFileError
-
-__all__ = ["ModelFileError"]
