@@ -105,22 +105,21 @@ def trace_file_fit(path, n_components):
 def main(path, n_components):
     """In the process that is measured: fit, one line per batch."""
     from rhokit import DMKDE, fit_files
-    from rhokit.streams import fitting
+    from rhokit.progress import ProgressBar
 
     start = time.perf_counter()
 
-    class Recorder(fitting.ProgressBar):
-        def count(self, done, total=None):
-            now, most = resident_megabytes()
-            step = {
-                "rows": done,
-                "seconds": time.perf_counter() - start,
-                "megabytes": now,
-                "peak_megabytes": most,
-            }
-            print(json.dumps(step), flush=True)
+    def record(bar, done, total=None):
+        now, most = resident_megabytes()
+        step = {
+            "rows": done,
+            "seconds": time.perf_counter() - start,
+            "megabytes": now,
+            "peak_megabytes": most,
+        }
+        print(json.dumps(step), flush=True)
 
-    fitting.ProgressBar = Recorder
+    ProgressBar.count = record
     fit_files(DMKDE(n_components=n_components, random_state=0), path)
 
 

@@ -221,7 +221,7 @@ def test_images_are_scaled_by_the_training_images(known, name):
 
 
 def test_rows_held_out_are_others(known):
-    rows = run.Rows((torch.arange(50.0)[:, None],), torch.arange(50))
+    rows = run.TrainingRows((torch.arange(50.0)[:, None],), torch.arange(50))
     for seed in (0, 1):
         kept, held = run.held_out(rows, 30, 20, seed)
         assert len(kept) == 30
