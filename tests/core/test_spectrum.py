@@ -5,7 +5,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from rhokit.core import choose_rank
+from rhokit.core import (
+    DensityMatrix,
+    Spectrum,
+    choose_rank,
+    state_spectrum,
+    von_neumann_entropy,
+)
 from rhokit.core.spectrum import eigen_factor, leading_eigenpairs, square_root_factor
 from tests.reference import core_oracles as oracle
 from tests.support import assert_close, random_density, to_numpy
@@ -111,3 +117,35 @@ class TestFactors:
         lost = np.linalg.norm(rho - factor.conj().T @ factor)
         expected = np.linalg.norm(np.linalg.eigvalsh(rho)[: 4 - rank])
         assert_close(lost, expected, "solve")
+
+
+class TestSpectrum:
+    @pytest.mark.parametrize("kind", ["sums", "factor"])
+    def test_eigenvalues_entropy_and_ranks(self, xp, dtype, rng, kind):
+        rho = np.stack([random_density(rng, 5, dtype) for _ in range(2)])
+        state = DensityMatrix(xp.asarray(rho), xp.asarray(np.ones(2)))
+        if kind == "factor":
+            state = state.factorize(3)
+            rho = to_numpy(state.normalized())
+        values = np.linalg.eigvalsh(rho)[:, ::-1]
+        found = state_spectrum(state)
+        whole = found.eigenvalues.shape[1]
+        assert whole == (3 if kind == "factor" else 5)
+        assert_close(found.eigenvalues, values[:, :whole], "solve")
+        assert_close(found.entropy, to_numpy(von_neumann_entropy(rho)), "solve")
+        assert_close(found.effective_rank, np.exp(to_numpy(found.entropy)))
+        assert found.ranks == ((3, 3) if kind == "factor" else None)
+        half = state_spectrum(state, 0.4)
+        assert half.ranks == (2, 2)  # of the dimension, five
+        shares = values[:, :2].sum(axis=1) / values[:, :whole].sum(axis=1)
+        np.testing.assert_allclose(half.kept, shares)
+
+    def test_nothing_has_no_directions(self, xp):
+        state = DensityMatrix(xp.zeros((1, 3, 3)), xp.zeros(1))
+        found = state_spectrum(state, 2)
+        assert float(found.entropy[0]) == float(found.effective_rank[0]) == 0
+        assert np.isnan(found.kept).all()
+        assert_close(found.fractions, np.zeros((1, 3)))
+
+    def test_all_that_is_kept_is_not_asked_for(self):
+        assert Spectrum(np.ones((1, 2)), 2).kept is None

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from rhokit import DMKDE, QMClassifier
+from rhokit import DMKDE, MeanEmbeddingKDE, QMClassifier
 from rhokit.inspection import (
     category_probabilities,
     describe,
@@ -113,6 +113,22 @@ def test_many_categories_are_cut():
     assert sum(count for _, count in shape.categories) == 400
     expected = sum(category_probabilities(model, 0).values())
     assert_allclose(sum(shape.probabilities), expected)
+
+
+def test_means_have_no_probabilities_of_categories():
+    X = mixed_rows()
+    model = MeanEmbeddingKDE(n_components=16, random_state=0).fit(X)
+    rows = inspect_rows(X, None, model, 1000)
+    _, size, _ = column_shapes(model, rows, describe(model).columns)
+    assert all(map(math.isnan, size.probabilities))
+
+
+def test_rows_full_of_gaps_are_no_pair():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = DMKDE(random_state=0).fit(X)
+    X[::2, 0] = X[1::2, 1] = np.nan
+    rows = inspect_rows(X, None, model, 100)
+    assert pair_shape(model, rows, describe(model).columns) is None
 
 
 def test_many_columns_are_cut():

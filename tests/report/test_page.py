@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from rhokit import DMKDE
+from rhokit import DMKDE, OneHotFeatures
 from rhokit.report import gather, render, write_report
 from rhokit.report import page as page_module
 from rhokit.report.facts import MAX_ROWS
@@ -73,10 +73,10 @@ def test_every_model_has_its_sections(name):
     expected = list(SECTIONS[facts.fitted.kind])
     if name in ("mean", "two columns"):  # no matrix, and a large one
         expected.remove("spectrum")
-    if facts.density is not None and facts.classes is not None:
+    if facts.classes is not None:
         expected[2:2] = ["likely"]
         expected[4:4] = ["unlikely"]
-    if facts.density is not None and facts.fitted.kind == "values":
+    if facts.fitted.kind == "values":
         expected[3:3] = ["unlikely"]
     if facts.classes is not None and not len(facts.classes.wrong):
         expected.remove("wrong")
@@ -340,3 +340,13 @@ def test_a_large_matrix_is_not_decomposed():
     model = DMKDE(gamma=300.0).fit(X)
     assert model.feature_map_.n_components_ > 1024
     assert gather(model, X).spectrum is None
+
+
+def test_categories_alone_have_a_page():
+    rng = np.random.default_rng(0)
+    words = rng.choice(["a", "b"], size=(60, 2))
+    model = DMKDE(feature_map=OneHotFeatures()).fit(words)
+    page = Page(render(gather(model, words)))
+    assert "Categories are counted among the rows" in page.text
+    assert "Kernel" not in page.text  # nor is there a scaling
+    assert "Scaling" not in page.text

@@ -81,7 +81,7 @@ class Facts:
     fitted : Description
     ranges : tuple of ColumnRange
         One per column.
-    density : DensityFacts or None
+    density : DensityFacts
     classes : PredictedLabels or None
     values : tuple of PredictedValues
         One per target.
@@ -99,7 +99,7 @@ class Facts:
     rows: InspectedRows
     fitted: Description
     ranges: tuple[ColumnRange, ...]
-    density: DensityFacts | None
+    density: DensityFacts
     classes: PredictedLabels | None
     values: tuple[PredictedValues, ...]
     columns: tuple[ColumnShape, ...]
@@ -156,12 +156,8 @@ def gather(
     )
 
 
-def density_facts(
-    model: Any, rows: InspectedRows, training: bool
-) -> DensityFacts | None:
-    """Score rows, where the model has densities; None where it has none."""
-    if not hasattr(model, "score_samples"):
-        return None
+def density_facts(model: Any, rows: InspectedRows, training: bool) -> DensityFacts:
+    """Score rows, each left out of the model if it is among those it was fitted to."""
     leave_out = training and _leaves_out(model, rows)
     scores = score_rows(model, rows.X, rows.y, leave_one_out=leave_out)
     return DensityFacts(scores, _normal_mean(model, rows), _reach(model, rows))

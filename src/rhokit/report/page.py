@@ -7,6 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from rhokit.inspection import PredictedLabels
 from rhokit.io.atomic import write_atomically
 from rhokit.progress import progress
 from rhokit.report.facts import MAIN_COVERAGE, Facts, gather
@@ -158,11 +159,9 @@ def _tiles(facts: Facts) -> list[Entry]:
     """The few figures that somebody in a hurry wants."""
     rows = Entry("rows fitted", number(round(facts.fitted.weight, 6), 9))
     if facts.classes is not None:
-        return [*_class_tiles(facts), rows]
+        return [*_class_tiles(facts.classes), rows]
     if facts.values:
         return [*_value_tiles(facts), rows]
-    if facts.density is None:
-        return [rows]
     tiles = [Entry("mean log-density", fixed(facts.density.scores.mean, 2))]
     if facts.spectrum is not None:
         rank = fixed(facts.spectrum.effective_rank[0], 1)
@@ -172,10 +171,7 @@ def _tiles(facts: Facts) -> list[Entry]:
     return [*tiles, rows, Entry(word, str(n_columns))]
 
 
-def _class_tiles(facts: Facts) -> list[Entry]:
-    classes = facts.classes
-    if classes is None:
-        return []
+def _class_tiles(classes: PredictedLabels) -> list[Entry]:
     curve = classes.reliability
     known = [
         ("right answers", classes.accuracy),

@@ -77,10 +77,9 @@ def _about_columns(is_density: bool, has_curves: bool) -> str:
 
 def row_sections(facts: Facts) -> list[Section]:
     """Rows that deserve a look: unlikely, wrongly answered, or far off."""
-    kinds, rows, found = facts.kinds, facts.rows, []
-    if facts.density is not None:
-        table = unlikely_table(facts.density.scores.log_densities, rows, kinds)
-        found.append(_row_section(facts, "unlikely", "Least likely rows", table))
+    kinds, rows = facts.kinds, facts.rows
+    table = unlikely_table(facts.density.scores.log_densities, rows, kinds)
+    found = [_row_section(facts, "unlikely", "Least likely rows", table)]
     classes = facts.classes
     if classes is not None and classes.wrong is not None and len(classes.wrong):
         table = wrong_table(classes, rows, kinds)

@@ -27,10 +27,10 @@ _SEEN = "The rows are those that the model was fitted to: new rows will do worse
 def sure_sections(facts: Facts) -> list[Section]:
     """What the model's answers are worth; densities of a classifier come last."""
     if facts.classes is not None:
-        return [_classes(facts, facts.classes), *_strangeness(facts)]
+        return [_classes(facts, facts.classes), _strangeness(facts)]
     if facts.values:
         return [_values(facts)]
-    return [] if facts.density is None else [_density(facts, facts.density)]
+    return [_density(facts, facts.density)]
 
 
 # ---- densities -------------------------------------------------------------------
@@ -50,20 +50,16 @@ def _density(facts: Facts, density: DensityFacts) -> Section:
     )
 
 
-def _strangeness(facts: Facts) -> list[Section]:
+def _strangeness(facts: Facts) -> Section:
     """Densities that a classifier knows on top of its answers."""
-    if facts.density is None:
-        return []
-    return [
-        Section(
-            "likely",
-            "How likely the rows are",
-            intro="Whatever their class: rows of low density are like none of those "
-            "that were fitted.",
-            entries=tuple(_log_density_entries(facts.density)),
-            figures=tuple(score_figures(facts, facts.density)),
-        )
-    ]
+    return Section(
+        "likely",
+        "How likely the rows are",
+        intro="Whatever their class: rows of low density are like none of those that "
+        "were fitted.",
+        entries=tuple(_log_density_entries(facts.density)),
+        figures=tuple(score_figures(facts, facts.density)),
+    )
 
 
 def _log_density_entries(density: DensityFacts) -> list[Entry]:
