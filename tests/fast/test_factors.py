@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rhokit.core import DensityMatrix
-from rhokit.fast import Measurement, joint_factor, thin_factor
+from rhokit.fast import FactorMeasurement, joint_factor, thin_factor
 from rhokit.fast import measure as module
 from tests.support import random_array, random_density, random_states
 
@@ -140,7 +140,7 @@ class TestLists:
         double = np.result_type(dtype, np.float64)
         factors = [random_array(rng, (rank, DIM), double) for rank in ranks]
         columns = random_array(rng, (7, DIM), dtype)
-        measured = Measurement(iter(factors), dtype).born(columns)
+        measured = FactorMeasurement(iter(factors), dtype).born(columns)
         assert measured.shape == (7, len(ranks))
         assert measured.dtype == columns.real.dtype
         expected = born(factors, columns)
@@ -150,7 +150,7 @@ class TestLists:
     def test_panels_hold_as_many_columns_as_they_may(self, rng, monkeypatch):
         monkeypatch.setattr(module, "_PANEL", 10)
         factors = [rng.normal(size=(rank, DIM)) for rank in [5, 5, 1, DIM, 4, 12, 3]]
-        parts = Measurement(factors, "float64")._parts
+        parts = FactorMeasurement(factors, "float64")._parts
         counts = [(type(part).__name__, part.n_outcomes) for part in parts]
         assert counts == [
             ("_Panel", 2),
@@ -172,10 +172,10 @@ class TestLists:
                 yield memory
 
         columns = rng.normal(size=(4, DIM))
-        measured = Measurement(one_after_the_other(), "float64").born(columns)
+        measured = FactorMeasurement(one_after_the_other(), "float64").born(columns)
         assert_allclose(measured, born(originals, columns), rtol=1e-12)
 
     def test_memory_is_that_of_the_ranks(self, rng):
         """Thin factors are not filled up to the largest."""
         factors = [rng.normal(size=(rank, DIM)) for rank in [1, 2, 15]]
-        assert Measurement(factors, "float32").nbytes == 18 * DIM * 4
+        assert FactorMeasurement(factors, "float32").nbytes == 18 * DIM * 4

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rhokit.core import LowRankDensityMatrix
-from rhokit.fast import Measurement
+from rhokit.fast import FactorMeasurement
 from rhokit.fast.measure import _STEP, _TRIANGULAR_FROM, _Triangle
 from tests.support import random_array
 
@@ -28,7 +28,7 @@ def twin(factor, columns):
 
 
 def assert_twins(factor, columns, dtype):
-    measured = Measurement(factor, dtype).born(columns)
+    measured = FactorMeasurement(factor, dtype).born(columns)
     assert measured.dtype == columns.real.dtype
     expected = twin(factor, columns)
     assert measured.shape == expected.shape
@@ -42,7 +42,7 @@ def assert_twins(factor, columns, dtype):
 def test_any_rank(dtype, rank, rng):
     double = np.result_type(dtype, np.float64)
     factor = random_array(rng, (2, rank, DIM), double)
-    parts = Measurement(factor, dtype)._parts
+    parts = FactorMeasurement(factor, dtype)._parts
     assert {isinstance(part, _Triangle) for part in parts} == {rank > LIMIT}
     assert_twins(factor, random_array(rng, (11, DIM), dtype), dtype)
 
@@ -53,7 +53,7 @@ def test_any_rank(dtype, rank, rng):
 def test_few_rows_and_many_outcomes(n, rank, outcomes, rng):
     factor = rng.normal(size=(outcomes, rank, DIM))
     columns = rng.normal(size=(1, DIM))
-    measured = Measurement(factor, "float64").born(columns[:n])
+    measured = FactorMeasurement(factor, "float64").born(columns[:n])
     assert_allclose(measured, twin(factor, columns)[:n], rtol=1e-11)
 
 
@@ -86,5 +86,5 @@ def test_columns_in_any_layout_stay_as_they_are(rng):
 
 def test_a_state_of_zeros_measures_zero():
     factor = np.ones((1, DIM, DIM))
-    measured = Measurement(factor, "float32").born(np.zeros((3, DIM), "float32"))
+    measured = FactorMeasurement(factor, "float32").born(np.zeros((3, DIM), "float32"))
     assert_array_equal(measured, np.zeros((3, 1)))

@@ -47,7 +47,7 @@ total.add(cosines)
 state = core.DensityMatrix.from_states(cosines)
 assert_allclose(total.total(), state.total[0], atol=1e-9)
 factor = state.factorize()
-measured = fast.Measurement(factor.factor, "float64").born(cosines)
+measured = fast.FactorMeasurement(factor.factor, "float64").born(cosines)
 assert_allclose(measured, factor.born(cosines), atol=1e-12)
 assert (sys.modules.get("numba") is not None) == EXPECTED
 """

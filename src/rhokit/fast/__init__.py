@@ -16,13 +16,13 @@ from rhokit.fast.columns import (
 from rhokit.fast.gram import GramSum, OutcomeSums
 from rhokit.fast.hadamard import HadamardFrequencies
 from rhokit.fast.joint import joint_factor
-from rhokit.fast.measure import Measurement, thin_factor
+from rhokit.fast.measure import FactorMeasurement, thin_factor
 from rhokit.fast.series import Series, SeriesSums
 
 __all__ = [
+    "FactorMeasurement",
     "GramSum",
     "HadamardFrequencies",
-    "Measurement",
     "OutcomeSums",
     "Series",
     "SeriesSums",

@@ -19,7 +19,7 @@ _STEP = 128
 _PANEL = 512
 
 
-class Measurement:
+class FactorMeasurement:
     r"""Measures columns with factored states: :math:`\|A_k c\|^2`.
 
     Twin of :meth:`rhokit.core.LowRankDensityMatrix.born`. A factor close to full

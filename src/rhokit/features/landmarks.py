@@ -11,7 +11,7 @@ from scipy.linalg import eigh
 from scipy.spatial.distance import cdist
 from sklearn.utils import check_array
 
-from rhokit.fast import Measurement, gaussian_columns, small_algebra
+from rhokit.fast import FactorMeasurement, gaussian_columns, small_algebra
 from rhokit.features.base import Columns, FeatureMap
 from rhokit.features.gaussian import GaussianFeatures
 from rhokit.features.registry import register
@@ -248,7 +248,7 @@ class LandmarkFeatures(GaussianFeatures):
         if self.normalize:
             whitening = self.whitening_.astype(np.float64)
             with small_algebra(self.n_columns_):
-                self._squared_length = Measurement([whitening.T], self.dtype_)
+                self._squared_length = FactorMeasurement([whitening.T], self.dtype_)
 
     def columns(
         self,

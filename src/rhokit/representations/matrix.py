@@ -12,8 +12,8 @@ from rhokit.core import DensityMatrix, LowRankDensityMatrix
 from rhokit.core.density_matrix import pad_and_stack
 from rhokit.core.spectrum import choose_rank, eigen_factor
 from rhokit.fast import (
+    FactorMeasurement,
     GramSum,
-    Measurement,
     OutcomeSums,
     block_rows,
     map_blocks,
@@ -135,7 +135,7 @@ class MatrixRepresentation(Representation):
                 for state in states
                 for k in range(state.n_outcomes)
             )
-            return Measurement(factors, feature_map.column_dtype_).born
+            return FactorMeasurement(factors, feature_map.column_dtype_).born
 
     def factor_over_columns(
         self, state: State, rank: Any, projector: bool = False
