@@ -4,7 +4,9 @@ The protocol is an integer in every file. A version of rhokit reads every file t
 or an earlier version wrote.
 
 It stays the same when
-- a field or a parameter is added, and files without it are read as they were before;
+- a field or a parameter is added, and files without it are read as they were before
+  (``Maybe(..., optional=True)`` of :mod:`rhokit.records` for a field, the default for a
+  parameter);
 - a class is added.
 An earlier version then refuses a file that holds the new thing, and names it.
 
