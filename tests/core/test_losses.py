@@ -45,7 +45,7 @@ def squares(mean, variance, target, alpha, weight=None):
     return total / len(mean)
 
 
-def log_chances(rng, *shape):
+def log_probabilities(rng, *shape):
     return np.log(rng.dirichlet(np.ones(K), shape))
 
 
@@ -68,7 +68,7 @@ class TestLoops:
     @pytest.mark.parametrize("weighted", [False, True])
     @pytest.mark.parametrize("smoothing", [0.0, 0.3])
     def test_cross_entropy(self, xp, rng, weighted, smoothing):
-        logs, codes = log_chances(rng, N), rng.integers(0, K, N)
+        logs, codes = log_probabilities(rng, N), rng.integers(0, K, N)
         weight = weights(rng, N) if weighted else None
         given = None if weight is None else xp.asarray(weight)
         found = cross_entropy(
@@ -100,7 +100,7 @@ class TestValues:
 
     def test_smoothing_is_a_label_at_random(self, rng):
         """The mean over labels drawn anew with the chance that it says."""
-        logs, codes = log_chances(rng, N), rng.integers(0, K, N)
+        logs, codes = log_probabilities(rng, N), rng.integers(0, K, N)
         every = [cross_entropy(logs, np.full(N, k)) for k in range(K)]
         expected = 0.8 * cross_entropy(logs, codes) + 0.2 * np.mean(every)
         assert_close(cross_entropy(logs, codes, smoothing=0.2), expected)
@@ -155,7 +155,7 @@ class TestManyModels:
     @pytest.mark.parametrize("own_codes", [False, True])
     @pytest.mark.parametrize("smoothing", [0.0, 0.1])
     def test_cross_entropy(self, xp, rng, own_codes, smoothing):
-        logs = log_chances(rng, 2, 4, N)
+        logs = log_probabilities(rng, 2, 4, N)
         codes = rng.integers(0, K, (2, 4, N) if own_codes else N)
         each = np.broadcast_to(codes, (2, 4, N))
         weight = weights(rng, N)

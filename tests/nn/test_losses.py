@@ -25,7 +25,7 @@ every_models = pytest.mark.parametrize("models", MODELS, ids=str)
 CODES = torch.tensor([0, 2, 1, 1])
 
 
-def log_chances(*models):
+def log_probabilities(*models):
     return normal(*models, 4, 3).log_softmax(dim=-1)
 
 
@@ -39,7 +39,7 @@ def test_likelihood(models):
 
 @every_models
 def test_cross_entropy(models):
-    logs = log_chances(*models)
+    logs = log_probabilities(*models)
     expected = cross_entropy(logs.numpy(), CODES.numpy()).sum()
     assert_allclose(CrossEntropy()(logs, CODES), expected, rtol=1e-12)
     own = CODES.expand(*models, 4)
@@ -58,7 +58,7 @@ def test_squares(models, alpha):
 
 
 def test_torch_s_own_losses():
-    logs = log_chances()
+    logs = log_probabilities()
     expected = torch.nn.functional.nll_loss(logs, CODES)
     assert_allclose(CrossEntropy()(logs, CODES), expected, rtol=1e-12)
     mean, target = normal(4), normal(4, seed=1)
@@ -80,7 +80,7 @@ class TestGradients:
 
     @every_models
     def test_cross_entropy(self, models):
-        logs = log_chances(*models).requires_grad_()
+        logs = log_probabilities(*models).requires_grad_()
         loss = CrossEntropy()
         assert torch.autograd.gradcheck(lambda logs: loss(logs, CODES), (logs,))
 
@@ -94,7 +94,7 @@ class TestGradients:
 
     def test_models_do_not_touch_each_other(self):
         """The gradient of a sum over models is that of each by itself."""
-        logs = log_chances(3).requires_grad_()
+        logs = log_probabilities(3).requires_grad_()
         CrossEntropy()(logs, CODES).backward()
         for i in range(3):
             alone = logs.detach()[i].requires_grad_()

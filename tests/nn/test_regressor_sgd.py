@@ -128,13 +128,15 @@ class TestIntervals:
 
 class TestAnswers:
     def test_fit_together(self, model, new):
-        chances = model.predict_distribution(new[0])
-        assert chances.shape == (6000, len(model.levels_))
-        assert_allclose(chances.sum(axis=1), 1, rtol=1e-9)
+        probabilities = model.predict_distribution(new[0])
+        assert probabilities.shape == (6000, len(model.levels_))
+        assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-9)
         mean, std = model.predict(new[0], return_std=True)
-        assert_allclose(mean, chances @ model.levels_, atol=1e-6)
+        assert_allclose(mean, probabilities @ model.levels_, atol=1e-6)
         assert_allclose(mean, model.predict(new[0]), atol=1e-6)
-        variance = chances @ model.levels_**2 - (chances @ model.levels_) ** 2
+        variance = (
+            probabilities @ model.levels_**2 - (probabilities @ model.levels_) ** 2
+        )
         assert_allclose(std**2, variance, atol=1e-6)
 
     def test_column_of_targets_is_one_target(self):

@@ -36,7 +36,7 @@ def negative_log_likelihood(log_density: Array, weight: Array | None = None) -> 
 
 
 def cross_entropy(
-    log_chances: Array,
+    log_probabilities: Array,
     codes: Array,
     weight: Array | None = None,
     *,
@@ -49,16 +49,16 @@ def cross_entropy(
 
     Parameters
     ----------
-    log_chances : array of shape (..., n, K)
+    log_probabilities : array of shape (..., n, K)
     codes : array of shape (..., n), integers
     weight : array of shape (..., n), optional
     smoothing : float
     """
-    xp = array_namespace(log_chances)
-    index = xp.broadcast_to(codes[..., None], (*log_chances.shape[:-1], 1))
-    logs = xp.take_along_axis(log_chances, index, axis=-1)[..., 0]
+    xp = array_namespace(log_probabilities)
+    index = xp.broadcast_to(codes[..., None], (*log_probabilities.shape[:-1], 1))
+    logs = xp.take_along_axis(log_probabilities, index, axis=-1)[..., 0]
     if smoothing:
-        logs = (1 - smoothing) * logs + smoothing * xp.mean(log_chances, axis=-1)
+        logs = (1 - smoothing) * logs + smoothing * xp.mean(log_probabilities, axis=-1)
     return mean_over_rows(-logs, weight)
 
 
