@@ -200,6 +200,37 @@ def test_info_tells_what_a_model_is(kind, models):
     assert max(map(len, shown.splitlines())) <= 200
 
 
+EARLY = {
+    "DMKDE": "density",
+    "DMKDClassifier": "classes",
+    "QMOrdinalClassifier": "ordinal",
+    "QMRegressor": "values",
+}
+
+
+@pytest.mark.parametrize("name", EARLY)
+def test_info_tells_of_models_without_rows(name, tmp_path):
+    table, path = rows_table().to_pandas(), tmp_path / "early.rho"
+    model = getattr(rhokit, name)(n_components=16, random_state=0)
+    rhokit.save(model, path)
+    told = run("info", path, "--json").fine().json
+    assert (told["kind"], told["rows"], told["map"]) == (EARLY[name], None, None)
+    target = None if name == "DMKDE" else table["grade"]
+    rhokit.save(model.prepare(table[["a", "b", "c"]], target), path)
+    told = run("info", path, "--json").fine().json
+    assert (told["kind"], told["rows"], told["learns"]) == (EARLY[name], 0, False)
+    assert told["columns"] == ["a", "b", "c"]
+    assert told["fingerprint"] == model.fingerprint()
+    assert told["dimension"] == model.feature_map_.n_components_
+    assert told["lowest"] == (0.0 if name == "QMRegressor" else None)
+
+
+def test_info_tells_the_kind_of_a_model_that_is_not_trained_yet(tmp_path):
+    rhokit.save(rhokit.QMRegressorSGD(), tmp_path / "early.rho")
+    told = run("info", tmp_path / "early.rho", "--json").fine().json
+    assert (told["kind"], told["class"]) == ("values", "QMRegressorSGD")
+
+
 # ---- report and export ----
 
 

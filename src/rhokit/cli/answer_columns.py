@@ -1,4 +1,4 @@
-"""What models answer to rows, whatever kind of model they are."""
+"""Answers of models to rows, as columns of a table."""
 
 from __future__ import annotations
 

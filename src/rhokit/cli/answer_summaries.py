@@ -1,4 +1,4 @@
-"""What all rows of a table say together, added up batch by batch."""
+"""Summaries of all answers, added up batch by batch."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class AnswerSummary:
         self.n_unanswered += len(whole) - int(whole.sum())
 
     def to_json(self) -> dict[str, Any]:
-        """What was found, for programs."""
+        """The summary for programs."""
         return {"rows": self.n_rows, "unanswered": self.n_unanswered}
 
     def pairs(self) -> Pairs:
@@ -55,7 +55,7 @@ class ScoreAnswers(AnswerSummary):
         self._found += ScoreSummary.of(columns["log_density"])
 
     def to_json(self) -> dict[str, Any]:
-        """What was found, for programs."""
+        """The summary for programs."""
         return super().to_json() | {
             "mean_log_density": self._found.mean,
             "lowest": self._found.minimum,
@@ -108,7 +108,7 @@ class LabelAnswers(_PredictedAnswers):
         self._found += LabelSummary.of(columns["prediction"], truth)
 
     def to_json(self) -> dict[str, Any]:
-        """What was found, for programs."""
+        """The summary for programs."""
         told = super().to_json() | {"predicted": dict(self._found.counts)}
         if self._found.n_compared:
             told["accuracy"] = self._found.accuracy
@@ -140,7 +140,7 @@ class ValueAnswers(_PredictedAnswers):
         self._found += ValueSummary.of(columns["prediction"], interval, truth)
 
     def to_json(self) -> dict[str, Any]:
-        """What was found, for programs."""
+        """The summary for programs."""
         told = super().to_json()
         if self._found.n_compared:
             told["mean_absolute_error"] = self._found.absolute_error

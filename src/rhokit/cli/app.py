@@ -86,7 +86,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _report_usage(error: Any) -> int:
-    """What typer has to say about the arguments, in one line."""
+    """Say on stderr what typer finds wrong with the arguments, in one line."""
     text = " ".join(error.format_message().split())
     context = getattr(error, "ctx", None)
     owner = context.command_path if context else "rhokit"

@@ -1,4 +1,4 @@
-"""What commands say: tables for people, one JSON object for programs."""
+"""Results of commands: tables for people, one JSON object for programs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CELL_PADDING = 3
 
 
 class Output:
-    """Where a command's results go.
+    """The place for a command's results.
 
     Parameters
     ----------

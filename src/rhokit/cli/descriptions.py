@@ -1,4 +1,4 @@
-"""What a model is, for programs and for people."""
+"""Descriptions of models, for programs and for people."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Described = dict[str, Any]
 
 
 def described(model: Any, note: Note) -> Described:
-    """What a model is, for programs."""
+    """A model in plain values, for programs."""
     return (
         {
             "kind": kind_of(model),
@@ -40,7 +40,7 @@ def described(model: Any, note: Note) -> Described:
 
 
 def _planned(estimator: Any) -> Described:
-    """What is fixed before the first row."""
+    """Everything that is fixed before the first row."""
     if not estimator.is_prepared:
         return {}
     plan = estimator.plan_
@@ -66,7 +66,7 @@ def _range(estimator: Any) -> Described:
 
 
 def _learned(model: Any) -> Described:
-    """What the rows have added; of a trained model it is not told apart."""
+    """Everything that rows have added; a trained model does not count them."""
     estimator = answering(model)
     if not estimator.is_prepared or estimator.state_ is None:
         return {}

@@ -1,4 +1,4 @@
-"""What goes wrong, said in one line, and the code that the program ends with."""
+"""Failures, said in one line, and the code that the program ends with."""
 
 import os
 import sys
@@ -27,7 +27,7 @@ class UsageError(UserError):
 
 
 def one_line(error: BaseException | Warning | str) -> str:
-    """What an exception says, as one line, in terms of the command line."""
+    """The message of an exception as one line, in terms of the command line."""
     text = " ".join(_text(error).split())
     text = "".join(each if each.isprintable() else "?" for each in text)
     if len(text) > _LONGEST:

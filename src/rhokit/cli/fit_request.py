@@ -36,7 +36,7 @@ _GAP_REASON = (
 
 @dataclass(frozen=True)
 class FitRequest:
-    """What a user asked ``fit`` for; names are those of the options."""
+    """A user's request to ``fit``; names are those of the options."""
 
     target: list[str] = field(default_factory=list)
     kind: str | None = None
@@ -152,7 +152,7 @@ def _columns(
 def _fill(
     source: Source, columns: list[str], note: Note, request: FitRequest
 ) -> dict[str, Any]:
-    """What to fill in where values are missing, if that is wanted."""
+    """Values to fill in where some are missing, if that is wanted."""
     if request.missing != "impute":
         return {}
     return note.fill or typical_values(
@@ -199,7 +199,7 @@ def _gap_advice() -> Iterator[None]:
 def _describe(
     source: Source, model: Any, request: FitRequest
 ) -> Iterator[dict[str, Any]]:
-    """What to remember of the files."""
+    """Names, sizes and digests of the files, to be remembered."""
     alone = len(source.files) == 1 and request.weight is None
     for file in source.files:
         name = source.name if source.is_standard_input else file.name
@@ -211,7 +211,7 @@ def _describe(
 def _told(
     model: Any, note: Note, output: Path, size: int, seconds: float
 ) -> dict[str, Any]:
-    """What was made, for programs."""
+    """A description of the new model for programs."""
     return described(model, note) | {
         "output": str(output),
         "bytes": size,
@@ -220,7 +220,7 @@ def _told(
 
 
 def _shown(told: dict[str, Any]) -> Iterator[Any]:
-    """What was made, for people."""
+    """A description of the new model for people."""
     kind, reason = told["kind"], told["guessed_because"]
     guess = f"{kind} (guessed: {reason})" if reason else kind
     size, seconds = byte_size(told["bytes"]), told["seconds"]

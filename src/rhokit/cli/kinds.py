@@ -1,4 +1,4 @@
-"""What a target is, told from its values."""
+"""The kind of model that a target asks for, told from its values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ROWS_PER_CLASS = 5
 
 @dataclass
 class _Looked:
-    """What has been seen of a column of numbers."""
+    """Values that have been seen of a column of numbers."""
 
     values: set[float] = field(default_factory=set)
     n_rows: int = 0

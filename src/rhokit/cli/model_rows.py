@@ -104,7 +104,7 @@ class ModelRows:
     # ---- asking ---------------------------------------------------------------------
 
     def values(self, batch: FileBatch) -> tuple[Any, NDArray[np.bool_]]:
-        """What the model takes of a batch, and which rows of it are answered.
+        """Rows of a batch as the model takes them, and which of all rows they are.
 
         Returns
         -------
@@ -128,7 +128,7 @@ class ModelRows:
         return answered if self._takes_frames else np.asarray(answered), whole
 
     def asked(self, batch: FileBatch, ask: Ask) -> tuple[Answers, NDArray[np.bool_]]:
-        """What ``ask`` says about a batch, and which rows it is of.
+        """Answers of ``ask`` to a batch, and the rows that they are about.
 
         Where no row of the batch can be asked for, the answers are empty.
         """

@@ -1,4 +1,4 @@
-"""What commands have in common: options, and what runs around each of them."""
+"""Options that commands share, and the code that runs around each of them."""
 
 import functools
 import inspect
@@ -60,7 +60,7 @@ class Precision(StrEnum):
 
 
 class QueryGaps(StrEnum):
-    """What to do with rows to be asked for that lack a value."""
+    """Ways to answer for rows that lack a value."""
 
     refuse = "raise"
     empty = "empty"

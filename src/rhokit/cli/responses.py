@@ -30,7 +30,7 @@ _FLATTERING = "rows that the model was fitted to, which flatters it"
 
 
 class Question:
-    """What is asked of which rows, and where the answers go.
+    """A question to a model about rows, and the place for its answers.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def answer(
 def _table(
     question: Question, batch: FileBatch, columns: Answers, whole: NDArray[np.bool_]
 ) -> pa.Table:
-    """What was kept and the answers side by side; nothing where rows lack values."""
+    """Kept columns and answers side by side; nothing where rows lack values."""
     places = pa.array(np.cumsum(whole) - 1, mask=~whole)
     names = list(question.keep)
     arrays = [batch.table.column(name).combine_chunks() for name in names]
@@ -158,7 +158,7 @@ def _table(
 def _sink(
     out: Output, question: Question
 ) -> Iterator[tuple[TakeTable, list[pa.Table]]]:
-    """Where tables go, and those of them that are kept to be shown."""
+    """A function that takes tables, and those of them that are kept to be shown."""
     kept: list[pa.Table] = []
     if question.output is not None:
         with written(question.output) as give:

@@ -24,7 +24,7 @@ _PIECE_BYTES, _PIECES = 2**20, 64
 
 @dataclass(frozen=True)
 class Source:
-    """Where rows come from.
+    """A source of rows.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Source:
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """The name that people know it by."""
         if self.is_standard_input:
             return _NAME_OF_STANDARD_INPUT
         first = str(self.paths[0])
@@ -50,11 +50,11 @@ class Source:
 
     @property
     def argument(self) -> Path | list[Path]:
-        """What functions take that want a path or a list of them."""
+        """The paths, for functions that take one or a list of them."""
         return self.paths[0] if len(self.paths) == 1 else list(self.paths)
 
     def name_of(self, file: str | Path) -> str:
-        """What people call one of the files."""
+        """The name that people know one of the files by."""
         return _NAME_OF_STANDARD_INPUT if self.is_standard_input else str(file)
 
     @contextmanager

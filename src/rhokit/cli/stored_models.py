@@ -25,14 +25,14 @@ KINDS = {
     "values": "QMRegressor",
     "ordinal": "QMOrdinalClassifier",
 }
-"""What ``fit`` makes, by what ``--kind`` says."""
+"""Names of estimators by the kinds of ``--kind``."""
 # Where ``--kind`` has another word than the read-outs have.
 _KIND_OF_READOUT = {"ordered": "ordinal"}
 
 
 @dataclass(frozen=True)
 class Note:
-    """What a model file says about its making.
+    """The part of a model file that tells how it was made.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def answering(model: Any) -> Any:
 
 
 def kind_of(model: Any) -> str:
-    """What a model answers, as ``--kind`` says it."""
+    """The kind of a model, as ``--kind`` names it."""
     kind = str(answering(model).make_readout().kind)
     return _KIND_OF_READOUT.get(kind, kind)
 

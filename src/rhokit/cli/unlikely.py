@@ -62,7 +62,7 @@ def unlikely_rows(
 
 
 def _scorer(question: Question) -> tuple[Ask, bool]:
-    """What scores rows: without themselves, if the model was fitted to these files."""
+    """A scorer of rows, without themselves if the model was fitted to these files."""
     stored, rows = question.stored, question.rows
     knows = stored.note.weight is None and not rows.integrates and question.is_training
     if knows and question.can_leave_out:

@@ -57,7 +57,7 @@ def compare(
 
 
 def verdict(ratio: float) -> str:
-    """What a ratio means, in words."""
+    """The meaning of a ratio, in words."""
     if ratio > 3:
         return "the data have changed"
     if ratio > 2:

@@ -13,7 +13,7 @@ from rhokit.cli.options import DataPaths, ModelOutput, Precision
 
 
 class Kind(StrEnum):
-    """What a model is to answer."""
+    """Kinds of models, by what they answer."""
 
     density = "density"
     classes = "classes"
@@ -22,7 +22,7 @@ class Kind(StrEnum):
 
 
 class TrainingGaps(StrEnum):
-    """What to do with rows to learn from that lack a value."""
+    """Ways to learn from rows that lack a value."""
 
     refuse = "raise"
     drop = "drop"

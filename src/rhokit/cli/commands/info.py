@@ -10,7 +10,7 @@ _MOST_LISTED = 30
 
 
 def info(out: Output, model: ModelPath) -> None:
-    """What a model file holds: kind, columns, rows, map, where it comes from."""
+    """Show what a model file holds: kind, columns, rows, map, where it comes from."""
     from rhokit.cli.descriptions import described
     from rhokit.cli.stored_models import load_model
 
