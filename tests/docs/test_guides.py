@@ -7,7 +7,17 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
-GUIDES = ("grids", "torch", "scale", "mixed", "plots", "onnx", "report", "theory")
+GUIDES = (
+    "grids",
+    "torch",
+    "scale",
+    "mixed",
+    "inspection",
+    "plots",
+    "onnx",
+    "report",
+    "theory",
+)
 
 
 def sections():
