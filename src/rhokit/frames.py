@@ -16,19 +16,24 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from rhokit.core import GaussianKernel, softmax_states
 from rhokit.errors import DataError
+from rhokit.frame_columns import (
+    CATEGORY_TYPES,
+    MOST_CATEGORIES,
+    categories_of,
+    columns_of,
+    dictionary_of,
+    is_ordered,
+    numbers_of_column,
+)
 from rhokit.validation import check_rows, is_missing, refuse_non_finite
 
-__all__ = ["Schema", "check_table"]
+__all__ = ["MOST_CATEGORIES", "Schema", "check_table"]
 
-_CATEGORIES = (nw.Categorical, nw.Enum, nw.Boolean)  # dtypes of such columns
-# More different values than this are names or texts, not categories.
-MOST_CATEGORIES = 1000
 # How fast the overlap of ordered categories falls with the places between them: that
 # of neighbours is about one half.
 _SHARPNESS = 2.8
@@ -70,13 +75,13 @@ class Schema:
     @classmethod
     def of(cls, X: Any) -> "Schema | None":
         """The schema of a frame; None of what is no frame or has numbers only."""
-        columns = _columns(X)
-        if not any(isinstance(each.dtype, _CATEGORIES) for each in columns.values()):
+        columns = columns_of(X)
+        if not any(isinstance(each.dtype, CATEGORY_TYPES) for each in columns.values()):
             return None
         return cls(
             tuple(columns),
-            tuple(_categories(column) for column in columns.values()),
-            tuple(_is_ordered(column) for column in columns.values()),
+            tuple(categories_of(column) for column in columns.values()),
+            tuple(is_ordered(column) for column in columns.values()),
         )
 
     # ---- what the columns are ------------------------------------------------------
@@ -159,7 +164,7 @@ class Schema:
 
     def encode(self, X: Any, dtype: Any = np.float64) -> NDArray[Any]:
         """A frame as wide rows of numbers (n, width), NaN for what is missing."""
-        columns = _columns(X)
+        columns = columns_of(X)
         if not columns:
             raise TypeError(
                 "a frame with columns of categories was learned from, so rows must "
@@ -170,7 +175,7 @@ class Schema:
         for index, block in enumerate(self.blocks):
             column = columns[self.names[index]]
             if self.categories[index] is None:
-                rows[:, block.start] = _numbers(column)
+                rows[:, block.start] = numbers_of_column(column)
                 continue
             codes = self._codes(index, column)
             states = np.vstack(
@@ -219,7 +224,7 @@ class Schema:
         """Place of each value among the column's categories, -1 for a gap."""
         known = self.categories[index] or ()
         lookup = {value: code for code, value in enumerate(known)}
-        values, places = _dictionary(column)
+        values, places = dictionary_of(column)
         # A last place stands for gaps.
         codes_of = np.array([lookup.get(value, -1) for value in values] + [-1])
         codes = codes_of[places]
@@ -325,104 +330,6 @@ def _name_of(schema: Schema) -> Callable[[int], str]:
     """From an entry of a wide row to the name of its column."""
     stops = [block.stop for block in schema.blocks]
     return lambda entry: schema.names[int(np.searchsorted(stops, entry, side="right"))]
-
-
-def _columns(X: Any) -> dict[str, Any]:
-    """Columns of a pandas, polars or Arrow frame by name; none of anything else."""
-    try:
-        frame = nw.from_native(X, eager_only=True, pass_through=True)
-        if not isinstance(frame, nw.DataFrame):
-            return {}
-        return {str(column.name): column for column in frame.iter_columns()}
-    except nw.exceptions.DuplicateError:  # which names no category by its column
-        return {}
-
-
-def _is_ordered(column: Any) -> bool:
-    """Whether categories have an order: pandas' and Arrow's say so, Enum is one."""
-    if isinstance(column.dtype, nw.Enum):
-        return True
-    return bool(getattr(getattr(column.to_native(), "type", None), "ordered", False))
-
-
-def _categories(column: Any) -> tuple[Any, ...] | None:
-    """The categories of a column: those that it declares, or else those it holds."""
-    if not isinstance(column.dtype, _CATEGORIES):
-        return None
-    if isinstance(column.dtype, nw.Boolean):
-        return (False, True)
-    values = _declared(column)
-    if values is None:
-        seen = {v for v in column.to_list() if not is_missing(v)}
-        values = sorted(seen, key=lambda value: (str(type(value)), value))
-    if not values:
-        raise DataError("holds no category: all are missing", column=column.name)
-    if len(values) > MOST_CATEGORIES:
-        raise DataError(
-            f"has {len(values):,} categories, more than {MOST_CATEGORIES:,}: names or "
-            "texts are no categories, leave it out",
-            column=column.name,
-        )
-    return tuple(values)
-
-
-def _declared(column: Any) -> list[Any] | None:
-    """Categories that a column lists itself, in their order; polars' do not."""
-    if isinstance(column.dtype, nw.Enum):
-        return list(column.dtype.categories)
-    native = column.to_native()
-    listed = getattr(getattr(native, "dtype", None), "categories", None)
-    if listed is not None and hasattr(listed, "tolist"):  # pandas
-        return list(listed.tolist())
-    if _is_ordered(column) and native.num_chunks:  # Arrow
-        return list(native.chunk(0).dictionary.to_pylist())
-    return None
-
-
-def _dictionary(column: Any) -> tuple[list[Any], NDArray[Any]]:
-    """The values of a column without repetition, and each row's place, -1 for gaps.
-
-    Categories of pandas and Arrow have both at hand; others are gone through.
-    """
-    native = column.to_native()
-    if hasattr(native, "cat") and hasattr(native.cat, "codes"):  # pandas
-        return native.cat.categories.tolist(), native.cat.codes.to_numpy()
-    if hasattr(native, "dictionary_encode"):  # Arrow
-        encoded = native.dictionary_encode().unify_dictionaries().combine_chunks()
-        places = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        return encoded.dictionary.to_pylist(), places
-    places_of: dict[Any, int] = {}
-    values = column.to_list()
-    places = [places_of.setdefault(value, len(places_of)) for value in values]
-    return list(places_of), np.array(places, dtype=np.intp)
-
-
-def _numbers(column: Any) -> NDArray[Any]:
-    """A column of numbers; what is missing is NaN."""
-    values = column.to_numpy()
-    try:
-        if values.dtype.kind in "mM":
-            raise TypeError("dates and durations are no numbers")
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        row, value = _first_non_number(column)
-        raise DataError(
-            f"must be numbers, but holds {value!r}: if these are categories, make them "
-            "so, as pandas' astype('category') does",
-            row=row,
-            column=column.name,
-            value=value,
-        ) from error
-
-
-def _first_non_number(column: Any) -> tuple[int | None, Any]:
-    """Row and value of the first that is neither a number nor a gap."""
-    found = ((i, v) for i, v in enumerate(column.to_list()) if not _is_number(v))
-    return next(found, (None, None))
-
-
-def _is_number(value: Any) -> bool:
-    return is_missing(value) or (isinstance(value, int | float | np.number))
 
 
 def _some(values: tuple[Any, ...], most: int = 8) -> str:

@@ -112,10 +112,17 @@ def assert_same_bits(actual, expected):
     assert_array_equal(actual.state_.weight, expected.state_.weight)
 
 
-@pytest.mark.parametrize("kills", [5, pytest.param(20, marks=pytest.mark.slow)])
-def test_killed_many_times(folder, tmp_path, kills):
+# After how many of its words a program is killed: none is while it starts. At first
+# there is no checkpoint, and so it must plan.
+MANY_MOMENTS = [0, 1, 1, 1, *np.random.default_rng(1).integers(0, 5, 16)]
+
+
+@pytest.mark.parametrize(
+    "moments", [[1, 3, 4], pytest.param(MANY_MOMENTS, marks=pytest.mark.slow)]
+)
+def test_killed_many_times(folder, tmp_path, moments):
     """SIGKILL at random moments: while it starts, plans, learns, writes."""
-    rng = np.random.default_rng(0)
+    rng, kills = np.random.default_rng(0), len(moments)
     path, fresh = tmp_path / "fit.rhokit", tmp_path / "fresh.rhokit"
     # The same number of threads: sums of other shares of rows round differently.
     alone = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -125,11 +132,11 @@ def test_killed_many_times(folder, tmp_path, kills):
         return [sys.executable, "-c", PROGRAM, *arguments]
 
     seen = [0]
-    for number in range(kills):
+    for n_words in moments:
         with subprocess.Popen(
             command(path, 0.03), stdout=subprocess.PIPE, env=alone, text=True
         ) as process:
-            _let_run(process, number, kills, rng)
+            _let_run(process, n_words, rng)
             process.send_signal(signal.SIGKILL)
             assert process.wait() == -signal.SIGKILL, "it had ended before its kill"
         if path.exists():
@@ -144,14 +151,11 @@ def test_killed_many_times(folder, tmp_path, kills):
     assert load(path).state_.weight[0] == N_ROWS
 
 
-def _let_run(process, number, kills, rng):
-    """Wait for a moment that is random, but of another kind from kill to kill."""
-    if number % 10 == 0:  # while it starts
+def _let_run(process, n_words, rng):
+    """Wait for so many words of a program, and then for a random moment."""
+    if n_words == 0:  # while it starts
         time.sleep(rng.uniform(0, 0.5))
-        return
-    # The first ones have no checkpoint yet, and so must plan.
-    wanted = 1 if number < kills // 5 else int(rng.integers(1, 5))
-    for _ in range(wanted):
+    for _ in range(n_words):
         line = process.stdout.readline()
         assert line in ("plans\n", "learns\n"), f"it ended before its kill: {line!r}"
     time.sleep(rng.uniform(0, 0.05))

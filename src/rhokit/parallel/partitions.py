@@ -89,10 +89,18 @@ def _roles(
     if missing:
         raise ValueError(f"X has no columns {missing}, it has {list(frame.columns)}")
     columns = [name for name in frame.columns if name not in taken]
-    schema = Schema.of(frame._meta[columns]) if numeric and mixed else None
+    schema = _schema(frame, columns) if numeric and mixed else None
     if numeric:
         _refuse_text(frame, columns, schema)
     return FrameRoles(columns, target, weight, schema)
+
+
+def _schema(frame: Any, columns: list[Any]) -> Schema | None:
+    """The schema of some columns, by their types."""
+    import pandas as pd
+
+    empty = {name: pd.Series(dtype=frame.dtypes[name]) for name in columns}
+    return Schema.of(pd.DataFrame(empty))
 
 
 def _refuse_text(frame: Any, columns: list[Any], schema: Schema | None) -> None:

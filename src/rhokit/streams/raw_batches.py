@@ -43,13 +43,13 @@ class Origin:
 
 
 @dataclass(frozen=True, eq=False)
-class Section:
+class FileSection:
     """A record, and where its rows come from."""
 
     record: pa.RecordBatch
     origin: Origin
 
-    def without_gaps(self, missing: Any, names: list[str]) -> "Section":
+    def without_gaps(self, missing: Any, names: list[str]) -> "FileSection":
         """The rows that lack nothing, or are filled, if that is what is wanted."""
         if isinstance(missing, Mapping):
             return replace(self, record=_filled(self.record, missing))
@@ -60,7 +60,7 @@ class Section:
             return self
         kept = np.flatnonzero(whole)
         origin = replace(self.origin, n_rows=len(kept), kept=kept)
-        return Section(self.record.filter(pa.array(whole)), origin)
+        return FileSection(self.record.filter(pa.array(whole)), origin)
 
     def refuse_gaps(self, names: list[str]) -> None:
         """Refuse the first missing value of these columns."""
@@ -145,7 +145,7 @@ class ArrayMaker:
     missing: Any = "raise"
     schema: Schema | None = None
 
-    def batch(self, sections: list[Section]) -> RawBatch:
+    def batch(self, sections: list[FileSection]) -> RawBatch:
         """Records as X (n, w), y (n,) or (n, t), and weights (n,)."""
         roles = self.roles
         whole = tuple(s.without_gaps(self.missing, roles.used) for s in sections)
@@ -158,14 +158,14 @@ class ArrayMaker:
         origins = tuple(section.origin for section in whole)
         return RawBatch(self._rows(whole), target, weights, origins)
 
-    def _refuse_gaps(self, sections: tuple[Section, ...]) -> None:
+    def _refuse_gaps(self, sections: tuple[FileSection, ...]) -> None:
         names = self.roles.used
         if not self.roles.numeric and self.schema is None:
             names = names[len(self.roles.columns) :]  # None is a category there
         for section in sections:
             section.refuse_gaps(names)
 
-    def _rows(self, sections: tuple[Section, ...]) -> NDArray[Any]:
+    def _rows(self, sections: tuple[FileSection, ...]) -> NDArray[Any]:
         """The columns of X, (n, d), or wide."""
         names = self.roles.columns
         if self.schema is not None:
@@ -182,7 +182,9 @@ class ArrayMaker:
                 rows[start:stop, index] = values
         return rows
 
-    def _encoded(self, schema: Schema, sections: tuple[Section, ...]) -> NDArray[Any]:
+    def _encoded(
+        self, schema: Schema, sections: tuple[FileSection, ...]
+    ) -> NDArray[Any]:
         """Wide rows; a category that is not known is refused by file and row."""
         table = pa.Table.from_batches([section.record for section in sections])
         try:
@@ -191,7 +193,7 @@ class ArrayMaker:
             raise placed(error, [section.origin for section in sections]) from error
 
 
-def _joined(sections: tuple[Section, ...], name: str) -> NDArray[Any]:
+def _joined(sections: tuple[FileSection, ...], name: str) -> NDArray[Any]:
     parts = [plain_values(section.record.column(name)) for section in sections]
     values = np.concatenate(parts)
     return values.astype(str) if values.dtype == object else values

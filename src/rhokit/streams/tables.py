@@ -16,7 +16,7 @@ from rhokit.streams.arrow import checked_missing, skip_rows, value_type
 from rhokit.streams.categories import CategorySearch
 from rhokit.streams.files import is_text, open_dataset
 from rhokit.streams.pieces import BEGINNING, ReadPosition, TablePiece, pieces_of
-from rhokit.streams.raw_batches import ArrayMaker, Origin, RawBatch, Section
+from rhokit.streams.raw_batches import ArrayMaker, FileSection, Origin, RawBatch
 from rhokit.streams.roles import TableRoles
 from rhokit.streams.text_values import refuse_text
 
@@ -100,7 +100,7 @@ class TableReader:
         the places that came with a batch.
         """
         maker = ArrayMaker(self.roles, self.dtype, self._missing, self.schema)
-        sections: list[Section] = []
+        sections: list[FileSection] = []
         held = 0
         for section, position in self._sections(size, start):
             sections.append(section)
@@ -113,7 +113,7 @@ class TableReader:
 
     def _sections(
         self, size: int, start: ReadPosition
-    ) -> Iterator[tuple[Section, ReadPosition]]:
+    ) -> Iterator[tuple[FileSection, ReadPosition]]:
         """Records cut where batches of ``size`` rows end, with the place after each."""
         free = size
         for index in range(start.piece, len(self.pieces)):
@@ -126,7 +126,7 @@ class TableReader:
                     origin = Origin(piece.file, piece.first_row + offset, part.num_rows)
                     taken, offset = taken + part.num_rows, offset + part.num_rows
                     free = free - part.num_rows or size
-                    yield Section(part, origin), ReadPosition(index, offset)
+                    yield FileSection(part, origin), ReadPosition(index, offset)
 
     def frames(self, size: int) -> Iterator[pa.Table]:
         """The columns of X as Arrow tables of at most ``size`` rows."""
