@@ -8,8 +8,9 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import DensityMixin, is_classifier, is_regressor
+from sklearn.base import is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 
 import rhokit
@@ -18,6 +19,7 @@ from rhokit import (
     DMKDClassifier,
     LowRankDensityMatrix,
     QMClassifier,
+    QMOrdinalClassifier,
     QMRegressor,
 )
 from rhokit.models import MeasuredSample
@@ -29,7 +31,7 @@ from rhokit.nn import (
     QMRegressorSGD,
 )
 from rhokit.nn.delegation import NOT_ANSWERS
-from rhokit.nn.tasks import DensityTask
+from rhokit.nn.tasks import JointClassTask
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 3))
@@ -325,25 +327,26 @@ def test_frames_keep_their_names():
     assert model.estimator_.feature_names_in_.tolist() == ["a", "b", "c"]
 
 
-class Plain(DensityMixin, GradientEstimator):
-    """A shell of one's own around a one-pass estimator."""
+class OrdinalSGD(GradientEstimator):
+    """A shell of one's own, around a model that rhokit does not train."""
 
-    one_pass_class = DMKDE
+    one_pass_class = QMOrdinalClassifier
 
     def __init__(
         self,
         *,
         gamma="auto",
+        n_components=48,
         rank=6,
         feature_map="landmarks",
         missing="raise",
         train_features=False,
         init="estimate",
         learning_rate=0.01,
-        max_epochs=3,
-        batch_size=512,
+        max_epochs=20,
+        batch_size=100,
         weight_decay=0.0,
-        early_stopping="auto",
+        early_stopping=False,
         validation_fraction=0.1,
         patience=10,
         warm_start=False,
@@ -354,19 +357,44 @@ class Plain(DensityMixin, GradientEstimator):
         vars(self).update({k: v for k, v in locals().items() if k != "self"})
 
     def training_task(self):
-        return DensityTask()
+        return JointClassTask()
 
-    def density(self, X):
+    def score(self, X, y):
         """Answered by the class itself."""
         return "mine"
 
 
-def test_shell_of_one_s_own():
-    model = Plain(random_state=0).fit(X)
-    expected = DMKDESGD(**SMALL | {"n_components": 1024}).fit(X)
-    assert_array_equal(model.score_samples(NEW), expected.score_samples(NEW))
-    assert model.score(NEW) == expected.score(NEW)
-    assert model.density(NEW) == "mine"
+class TestShellOfOneSOwn:
+    RANKS = np.digitize(X[:, 0] + 0.3 * X[:, 1], [-1, 0, 1])
+
+    def fit(self, **parameters):
+        return OrdinalSGD(random_state=0, **parameters).fit(X, self.RANKS)
+
+    def loss(self, model):
+        logs = model.predict_log_proba(X)
+        return -logs[np.arange(len(X)), self.RANKS].mean()
+
+    def test_is_trained_for_what_it_answers(self):
+        start, model = self.fit(learning_rate=1e-9, max_epochs=1), self.fit()
+        assert self.loss(model) < self.loss(start) - 0.05
+        assert_allclose(self.loss(start), start.history_["loss"][0], rtol=1e-6)
+        module, rows = model.to_module(), torch.from_numpy(model.scaling_.apply(NEW))
+        with torch.no_grad():
+            found = module(rows).exp().numpy()
+        assert_allclose(found, model.predict_proba(NEW), atol=1e-6)
+
+    def test_answers_as_the_one_pass_model(self):
+        model = self.fit(max_epochs=2)
+        assert_array_equal(model.predict(NEW), model.estimator_.predict(NEW))
+        assert model.decision_ == model.estimator_.decision_
+        assert model.predict_state(NEW).shape == (60, 4, 4)
+        assert model.score(X, self.RANKS) == "mine"
+
+    def test_parameters_are_checked(self):
+        with pytest.raises(ValueError, match="'rank' parameter of OrdinalSGD"):
+            self.fit(rank=0)
+        with pytest.raises(ValueError, match="'n_components' parameter of OrdinalSGD"):
+            self.fit(n_components=0)
 
 
 def test_conditional_answers_follow_the_one_pass_model():

@@ -271,10 +271,9 @@ class JointClassTask(LabelTask):
         **options: Any,
     ) -> ClassifierHead:
         """A head of trace one in all, whose labels may overlap."""
-        outputs = model.readout.output_states()
-        overlaps = (outputs @ outputs.T) ** 2
+        overlaps = model.readout.mixing()
         return ClassifierHead(
-            features, len(outputs), rank, joint=True, overlaps=overlaps, **options
+            features, len(overlaps), rank, joint=True, overlaps=overlaps, **options
         )
 
     def restore_scale(self, head: Any, model: Model) -> None:

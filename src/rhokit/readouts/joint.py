@@ -98,6 +98,11 @@ class JointReadOut(ClassReadOut):
         softmax = SoftmaxFeatures(n_components=len(self.classes), beta=beta)
         return np.asarray(softmax.fit(ranks).transform(ranks))
 
+    def mixing(self) -> Floats:
+        """From weights of the labels in ρ_Y to their probabilities, shape (K, K)."""
+        outputs = self.output_states()
+        return np.asarray((outputs @ outputs.T) ** 2)
+
     def mixture(self, weights: Floats) -> Floats:
         """ρ_Y as a mixture of the labels' states, shape (n, D_Y, D_Y)."""
         outputs = self.output_states()
@@ -117,7 +122,7 @@ class JointReadOut(ClassReadOut):
             if np.array_equal(outputs, np.eye(len(outputs))):
                 return mixture
             # ψ_kᵀ ρ_Y ψ_k, without ρ_Y: labels mix by their squared overlaps.
-            measured = np.exp(mixture) @ (outputs @ outputs.T) ** 2
+            measured = np.exp(mixture) @ self.mixing()
         even = np.zeros(len(outputs))
         logs = safe_log(np.clip(measured, 0, None))
         return np.asarray(log_posterior(logs, even, LEAST_PROBABILITY))
@@ -234,6 +239,10 @@ class OrderedReadOut(JointReadOut):
         chosen.output_states()
         return chosen
 
+    def mixing(self) -> Floats:
+        """The diagonals of the labels' states."""
+        return self.blur(self.beta)
+
     def blur(self, beta: float | None) -> Floats:
         """How labels spread over the diagonal of ρ_Y, shape (K, K)."""
         return self.softmax_states(beta) ** 2
@@ -242,7 +251,7 @@ class OrderedReadOut(JointReadOut):
         """Logarithms of the diagonal of ρ_Y, shape (n, K)."""
         if self.truncation(model) is None:
             mixture = np.exp(self._log_mixture(model, rows))
-            diagonal = mixture @ self.blur(self.beta)
+            diagonal = mixture @ self.mixing()
         else:
             states = self.joint_states(model, rows)
             diagonal = np.diagonal(states, axis1=1, axis2=2)
