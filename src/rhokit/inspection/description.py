@@ -1,4 +1,4 @@
-"""What was fitted and how, read off a model."""
+"""Descriptions of fitted models: what was fitted, and how."""
 
 from dataclasses import dataclass
 from typing import Any

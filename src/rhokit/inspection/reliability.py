@@ -22,7 +22,7 @@ _TWO_SIDED = 1.959964
 
 @dataclass(frozen=True, eq=False)
 class ReliabilityCurve:
-    """What was predicted, and how often it came true.
+    """Predicted probabilities, and how often they came true.
 
     Parameters
     ----------

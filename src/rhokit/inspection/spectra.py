@@ -132,7 +132,7 @@ def pooled(state: Any) -> Any:
 
 
 def _to_numpy(state: Any) -> Any:
-    """The same state on NumPy arrays in double precision."""
+    """A state on NumPy arrays in double precision."""
     names = [each.name for each in fields(state)]
     return replace(state, **{name: _double(getattr(state, name)) for name in names})
 

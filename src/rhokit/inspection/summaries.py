@@ -1,4 +1,4 @@
-"""What many rows say together, as sums that add up batch by batch."""
+"""Summaries of many rows as sums, which add up batch by batch."""
 
 import math
 from collections.abc import Mapping

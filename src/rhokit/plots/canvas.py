@@ -1,4 +1,4 @@
-"""What all pictures share: axes to draw on, colours, words."""
+"""Axes to draw on, colours and words that all pictures have in common."""
 
 from typing import Any
 

@@ -220,7 +220,7 @@ class ScoreDisplay:
 
 @dataclass(frozen=True, eq=False)
 class _View:
-    """What part of the scores is drawn to scale, and where the others stand."""
+    """The scores that are drawn to scale, and where the others stand."""
 
     part: Histogram
     lowest: float

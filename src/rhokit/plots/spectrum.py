@@ -213,7 +213,7 @@ class SpectrumDisplay:
         return f"{name}: {self.effective_rank[k]:.3g}"
 
     def _keeps(self, k: int, of_what: str = "") -> str:
-        """What the rank keeps, unless the rest is not known any more."""
+        """Words on what the rank keeps, unless the rest is not known any more."""
         ranks, kept = self.ranks, self.kept
         if ranks is None or kept is None or ranks[k] >= self.eigenvalues.shape[1]:
             return ""

@@ -1,4 +1,4 @@
-"""What the columns of the rows look like, each with the model's own density."""
+"""Columns of the rows, each with the model's own density."""
 
 import math
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ColumnRange:
-    """What the rows have in one column, in the user's units.
+    """Ends, gaps and categories of one column of the rows, in the user's units.
 
     Parameters
     ----------

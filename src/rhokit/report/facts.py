@@ -68,7 +68,7 @@ class DensityFacts:
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """What a report is made of.
+    """All numbers that a report is made of.
 
     Parameters
     ----------

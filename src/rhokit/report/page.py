@@ -126,7 +126,7 @@ def _read(name: str) -> str:
 
 
 def _policy(style: str, script: str) -> str:
-    """What the page may load and run: its own style and script, and nothing else."""
+    """A policy that lets the page run its own style and script, and nothing else."""
 
     def digest(text: str) -> str:
         hashed = hashlib.sha256(text.encode()).digest()

@@ -193,8 +193,8 @@ def coverage_table(values: Iterable[PredictedValues]) -> HtmlTable:
     return HtmlTable("Intervals", tuple(headers), tuple(rows))
 
 
-def _whole_percent(share: float) -> str:
-    return percent(share, 0)
+def _whole_percent(fraction: float) -> str:
+    return percent(fraction, 0)
 
 
 def _log(value: float) -> str:

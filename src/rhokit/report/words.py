@@ -43,17 +43,17 @@ def fixed(value: float, decimals: int) -> str:
     return text.removeprefix("-") if not text.strip("-0.,") else text
 
 
-def percent(share: float, decimals: int = 1) -> str:
-    r"""A share in hundredths.
+def percent(fraction: float, decimals: int = 1) -> str:
+    r"""A fraction in hundredths.
 
     Examples
     --------
     >>> percent(0.1234) == "12.3\u00a0%"
     True
     """
-    if not math.isfinite(share):
-        return _as_word(share)
-    return f"{fixed(100 * share, decimals)}\u00a0%"  # not to be parted
+    if not math.isfinite(fraction):
+        return _as_word(fraction)
+    return f"{fixed(100 * fraction, decimals)}\u00a0%"  # not to be parted
 
 
 def count(value: float, one: str, many: str | None = None) -> str:

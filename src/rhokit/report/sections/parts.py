@@ -1,4 +1,4 @@
-"""What a section of a report is made of."""
+"""Sections of a report, and what they are made of."""
 
 from dataclasses import dataclass
 

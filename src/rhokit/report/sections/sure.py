@@ -25,7 +25,7 @@ _SEEN = "The rows are those that the model was fitted to: new rows will do worse
 
 
 def sure_sections(facts: Facts) -> list[Section]:
-    """What the model's answers are worth; densities of a classifier come last."""
+    """Sections on what answers are worth; densities of a classifier come last."""
     if facts.classes is not None:
         return [_classes(facts, facts.classes), _strangeness(facts)]
     if facts.values:
@@ -99,14 +99,14 @@ def _floor(facts: Facts, density: DensityFacts) -> list[Entry]:
 def _reach(density: DensityFacts) -> list[Entry]:
     if density.reach is None:
         return []
-    share = float(np.mean(density.reach < _LITTLE))
+    poor = float(np.mean(density.reach < _LITTLE))
     words = (
         f"The landmarks reach them to less than {_LITTLE}: their density comes out "
         "too small. More components would help."
-        if share > 0
+        if poor > 0
         else f"The landmarks represent every row to more than {percent(_LITTLE, 0)}."
     )
-    return [Entry("Poorly reached rows", percent(share), words)]
+    return [Entry("Poorly reached rows", percent(poor), words)]
 
 
 def score_figures(facts: Facts, density: DensityFacts) -> list[Figure]:
@@ -276,14 +276,14 @@ def _value_entries(value: PredictedValues) -> list[Entry]:
         words = f"Mean width of the intervals of {percent(MAIN_COVERAGE, 0)}."
         return [Entry(f"Interval{name}", width, words)]
     words = f"The median of these values alone would be off by {_of(value.baseline)}."
-    share = "Share of the variance that the predictions explain: 1 is all of it."
+    explained = "Share of the variance that the predictions explain: 1 is all of it."
     inside = (
         "This share of the true values lies in intervals of "
         f"{percent(MAIN_COVERAGE, 0)}, which are {width} wide on average."
     )
     return [
         Entry(f"Mean absolute error{name}", number(value.absolute_error), words),
-        Entry(f"R²{name}", fixed(value.r2, 3), share),
+        Entry(f"R²{name}", fixed(value.r2, 3), explained),
         Entry(f"Inside{name}", percent(value.achieved[main]), inside),
     ]
 
