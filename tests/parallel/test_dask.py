@@ -128,7 +128,6 @@ class Spy:
 # ---- fitting -----------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("scheduler")
 @pytest.mark.parametrize("name", MODELS)
 class TestEveryModel:
     def test_learns_arrays(self, name):
@@ -302,7 +301,6 @@ class TestTargetsAndWeights:
         assert_learned(model, FRAME[COLUMNS], labels)
 
 
-@pytest.mark.usefixtures("scheduler")
 class TestChunks:
     def test_columns_in_chunks_of_their_own(self):
         X = da.from_array(ROWS, chunks=(100, 2))
@@ -731,7 +729,6 @@ def assert_same_answers(actual, expected):
         assert_array_equal(actual, expected)
 
 
-@pytest.mark.usefixtures("scheduler")
 @pytest.mark.parametrize(("name", "method"), QUESTIONS)
 class TestAnswers:
     def test_for_arrays(self, name, method):

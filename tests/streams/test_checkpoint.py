@@ -426,6 +426,11 @@ class TestRefuses:
         with pytest.raises(OSError, match=r"fit.rhokit' could not be written"):
             fit_files(model, folder, checkpoint=path, **OPTIONS)
 
+    @pytest.mark.parametrize("every", [-1.0, "often", None])
+    def test_seconds_that_are_none(self, model, folder, tmp_path, every):
+        with pytest.raises(ValueError, match="checkpoint_every must be a number"):
+            fit_files(model, folder, checkpoint=tmp_path / "f", checkpoint_every=every)
+
     def test_a_folder_as_path(self, model, folder, tmp_path):
         with pytest.raises(OSError, match=r"checkpoint=|Is a directory"):
             fit_files(model, folder, checkpoint=tmp_path, **OPTIONS)

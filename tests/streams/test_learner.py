@@ -202,6 +202,11 @@ class TestNames:
         with pytest.raises(ValueError, match=r"the columns \['a', 'b'\], got"):
             stream.learn_one(ROW)
 
+    def test_must_be_as_many_as_were_prepared(self):
+        stream = Stream(prepared("DMKDE"))
+        with pytest.raises(ValueError, match="a row must have 2 values, got 1"):
+            stream.learn_one({"speed": 1.0})
+
     def test_of_a_refused_row_are_not_kept(self):
         stream = Stream(clone(MODELS["DMKDE"]))
         with pytest.raises(ValueError, match="NaN"):

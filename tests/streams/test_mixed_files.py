@@ -82,6 +82,13 @@ class TestFitFiles:
             rows = pa.concat_tables(read_frames(path, schema=model.schema_))
             assert model.score_samples(rows).shape == (60,)
 
+    def test_truth_values(self, tmp_path):
+        """Both are known, also where one is never seen."""
+        path = tmp_path / "rows.parquet"
+        pq.write_table(pa.table({"x": np.arange(9.0), "new": [True] * 9}), path)
+        model = fit_files(clone(DENSITY), path)
+        assert model.schema_.categories == (None, (False, True))
+
     def test_a_plan_is_followed(self, tmp_path):
         """As for two halves that are to be merged."""
         frame = table(200)
@@ -181,6 +188,28 @@ def with_gaps():
 
 
 class TestGaps:
+    def test_whole_batches_may_be_dropped(self, tmp_path):
+        """Of rows, of the sample and of targets."""
+        frame = table(200)
+        frame.loc[40:130, "y"] = np.nan
+        path = write(tmp_path / "rows.parquet", frame)
+        model = fit_files(
+            DMKDClassifier(gamma=1.0, n_components=24, random_state=0),
+            path,
+            target="group",
+            missing="drop",
+            batch_rows=20,
+        )
+        assert_array_equal(model.class_count_.sum(), 200 - 91)
+
+    def test_dictionaries_are_filled(self, tmp_path):
+        path = tmp_path / "rows.parquet"
+        words = pa.array(["u", None, "v", "v"] * 5).dictionary_encode()
+        pq.write_table(pa.table({"x": np.arange(20.0), "word": words}), path)
+        model = fit_files(clone(DENSITY), path, missing={"word": "u"})
+        assert model.schema_.categories[1] == ("u", "v")
+        assert_array_equal(model.state_.weight, [20])
+
     @ENDINGS
     def test_are_refused(self, tmp_path, ending):
         path = write(tmp_path / f"rows.{ending}", with_gaps())
@@ -269,6 +298,12 @@ class TestReading:
         model = fit_files(model, path, missing="drop")
         (part,) = read_frames(path, schema=model.schema_)
         assert np.isfinite(model.score_samples(part)).all()
+
+    def test_typical_values_of_numbers_that_are_not_there(self, tmp_path):
+        path = tmp_path / "rows.parquet"
+        pq.write_table(pa.table({"x": pa.array([None] * 3, pa.float64())}), path)
+        with pytest.raises(DataError, match="'x': holds no value at all"):
+            typical_values(path)
 
     def test_typical_values_of_nothing(self, tmp_path):
         path = tmp_path / "rows.csv"
