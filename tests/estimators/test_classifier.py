@@ -1,14 +1,12 @@
 """DMKDClassifier against its definition, and the laws that every state obeys."""
 
 import pickle
-from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
@@ -291,52 +289,6 @@ def prepared(name):
 
 @pytest.mark.parametrize("name", MODELS)
 class TestLaws:
-    @given(seed=seeds, sizes=splits, order=st.randoms(use_true_random=False))
-    @settings(max_examples=8)
-    def test_any_split_in_any_order_is_all_at_once(self, name, seed, sizes, order):
-        rows, labels = blobs(sum(sizes) + 3, seed)
-        cuts = np.cumsum(sizes)
-        parts = [
-            pair
-            for pair in zip(np.split(rows, cuts), np.split(labels, cuts), strict=True)
-            if len(pair[0])
-        ]
-        order.shuffle(parts)
-        empty = prepared(name)
-        whole = empty.blank().partial_fit(rows, labels)
-        streamed = empty.blank()
-        for part in parts:
-            streamed.partial_fit(*part)
-        merged = empty.blank().merge(*[empty.blank().partial_fit(*p) for p in parts])
-        assert_same_model(streamed, whole)
-        assert_same_model(merged, whole)
-
-    @given(seed=seeds, n=st.integers(3, 30), forgotten=st.integers(3, 30))
-    @settings(max_examples=8)
-    def test_unlearned_is_never_seen(self, name, seed, n, forgotten):
-        kept, gone = blobs(n, seed), blobs(forgotten, seed + 1)
-        empty = prepared(name)
-        model = empty.blank().partial_fit(*kept).partial_fit(*gone).unlearn(*gone)
-        never = empty.blank().partial_fit(*kept)
-        assert_same_model(model, never, rtol=1e-10)
-        # A truncation may turn by more than its matrix did.
-        atol = 1e-6 if name in ("landmarks", "scaled", "uniform") else 1e-10
-        assert_allclose(
-            model.predict_proba(QUERIES), never.predict_proba(QUERIES), atol=atol
-        )
-
-    @given(seed=seeds, counts=st.lists(st.integers(0, 4), min_size=4, max_size=20))
-    @settings(max_examples=8)
-    def test_weight_k_is_k_copies(self, name, seed, counts):
-        counts[0] = max(counts[0], 1)
-        rows, labels = blobs(len(counts), seed)
-        empty = prepared(name)
-        weighted = empty.blank().partial_fit(rows, labels, sample_weight=counts)
-        copied = empty.blank().partial_fit(
-            np.repeat(rows, counts, axis=0), np.repeat(labels, counts)
-        )
-        assert_same_model(weighted, copied)
-
     def test_streamed_fit_is_fit(self, name):
         rows, labels = blobs(60)
         fitted = clone(MODELS[name]).fit(rows, labels)
@@ -843,50 +795,6 @@ class TestSurroundings:
             other.fit(rows, labels).predict_proba(QUERIES),
             model.fit(rows, labels).predict_proba(QUERIES),
         )
-
-    @pytest.mark.parametrize("feature_map", ["fourier", "landmarks", "auto"])
-    def test_prediction_changes_no_byte_of_the_model(self, rows, labels, feature_map):
-        model = small(feature_map=feature_map, reject=0.1).fit(rows, labels)
-        before = pickle.dumps(model)
-        model.predict(QUERIES)
-        model.predict_proba(QUERIES)
-        model.decision_function(QUERIES)
-        model.score_samples(QUERIES)
-        assert model.threshold_ is not None
-        assert pickle.dumps(model) == before
-
-    def test_pickle_round_trip(self, rows, labels):
-        model = small(feature_map="landmarks", reject=0.1).fit(rows, labels)
-        again = pickle.loads(pickle.dumps(model))
-        assert_array_equal(again.predict(QUERIES), model.predict(QUERIES))
-        assert_array_equal(again.predict_proba(QUERIES), model.predict_proba(QUERIES))
-        assert again.threshold_ == model.threshold_
-        assert_same_model(
-            again.partial_fit(*blobs(20, seed=5)), model.partial_fit(*blobs(20, seed=5))
-        )
-
-    def test_is_the_same_from_many_threads(self, rows, labels):
-        model = small(reject=0.1, batch_size=7).fit(rows, labels)
-        expected = pickle.loads(pickle.dumps(model)).predict_proba(rows)
-        with ThreadPoolExecutor(6) as pool:
-            chances = list(pool.map(lambda _: model.predict_proba(rows), range(12)))
-            answers = list(pool.map(lambda _: model.predict(rows), range(12)))
-        for chance, answer in zip(chances, answers, strict=True):
-            assert_array_equal(chance, expected)
-            assert_array_equal(answer, answers[0])
-
-    def test_batch_size_changes_nothing(self, rows, labels):
-        models = [
-            small(reject=0.1, batch_size=n).fit(rows, labels) for n in (1, 7, None)
-        ]
-        for model in models[:2]:
-            assert_same_model(model, models[2])
-            assert_allclose(
-                model.predict_proba(QUERIES),
-                models[2].predict_proba(QUERIES),
-                atol=1e-10,
-            )
-            assert_allclose(model.threshold_, models[2].threshold_, rtol=1e-9)
 
 
 @pytest.mark.parametrize("n_components", [40, 400])

@@ -317,15 +317,6 @@ class TestInput:
             getattr(model, method)(spoil(rows))
         assert pickle.dumps(model) == before
 
-    @pytest.mark.parametrize("case", [case for case in BAD if case != "width"])
-    def test_a_failed_fit_keeps_the_old_model(self, rows, case):
-        spoil, message = self.BAD[case]
-        model = DMKDE(gamma=1.0, n_components=16, random_state=0).fit(rows)
-        before = pickle.dumps(model)
-        with pytest.raises(ValueError, match=message):
-            model.fit(spoil(rows))
-        assert pickle.dumps(model) == before
-
     def test_frames_all_the_way(self, rows):
         frame = pd.DataFrame(rows, columns=["height", "weight"])
         model = DMKDE(gamma=1.0, n_components=16, feature_map="landmarks").fit(frame)
@@ -338,9 +329,9 @@ class TestInput:
     def test_frames_name_the_column(self, rows):
         frame = pd.DataFrame(rows, columns=["height", "weight"])
         model = DMKDE(gamma=1.0, n_components=16).fit(frame)
-        with pytest.raises(ValueError, match="column 'weight': .*NaN"):
+        with pytest.raises(ValueError, match=r"column 'weight': .*NaN"):
             model.score_samples(frame.assign(weight=np.nan))
-        with pytest.raises(ValueError, match="column 'weight': .*holds 'heavy'"):
+        with pytest.raises(ValueError, match=r"column 'weight': .*holds 'heavy'"):
             model.score_samples(frame.assign(weight="heavy"))
         with pytest.raises(ValueError, match="feature names"):
             model.score_samples(frame.rename(columns={"weight": "mass"}))

@@ -267,14 +267,14 @@ class TestMissingValues:
         X = numbers()
         model = DMKDE(**GAMMA, n_components=20).fit(X)
         X[2, 1] = np.nan
-        with pytest.raises(ValueError, match="row 2: column 1: .*NaN"):
+        with pytest.raises(ValueError, match=r"row 2: column 1: .*NaN"):
             model.score_samples(X)
 
     def test_infinity_is_no_gap(self):
         X = numbers()
         model = DMKDE(**GAMMA, n_components=20, missing="integrate").fit(X)
         X[2, 1] = np.inf
-        with pytest.raises(ValueError, match="column 1: .*infinity"):
+        with pytest.raises(ValueError, match=r"column 1: .*infinity"):
             model.score_samples(X)
 
     def test_random_features_cannot(self):

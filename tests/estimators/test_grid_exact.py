@@ -19,6 +19,7 @@ from rhokit import (
 )
 from rhokit.fast import series
 from rhokit.features import gamma_by_rule
+from tests.pairs import each_once, pairs
 from tests.reference.density_oracles import exact_log_kde, leave_one_out_log_kde
 
 TOL = 1e-8  # of the peak
@@ -106,10 +107,10 @@ def assert_near_exact(model, X, weights=None, tol=TOL, queries=None):
 
 
 class TestExact:
-    @pytest.mark.parametrize("feature_map", ON_GRID)
-    @pytest.mark.parametrize("n", SIZES)
-    @pytest.mark.parametrize("factor", FACTORS)
-    @pytest.mark.parametrize("d", [1, 2])
+    @pytest.mark.parametrize(
+        ("d", "factor", "n", "feature_map"),
+        pairs([1, 2], FACTORS, SIZES, ON_GRID),
+    )
     def test_all_bandwidths_and_sizes(self, d, factor, n, feature_map):
         X = rows_of("normal", n, d)
         model = DMKDE(gamma=gamma_of(X, factor), feature_map=feature_map).fit(X)
@@ -124,16 +125,17 @@ class TestExact:
         assert isinstance(model.feature_map_, GridFeatures)
         assert_near_exact(model, X, queries=queries_for(X, model.gamma_)[::4])
 
-    @pytest.mark.parametrize("factor", FACTORS)
-    @pytest.mark.parametrize("kind", KINDS)
+    @pytest.mark.parametrize(("kind", "factor"), each_once(KINDS, FACTORS))
     def test_kinds_of_rows_in_one_column(self, kind, factor):
         X = rows_of(kind, 200, 1)
         model = DMKDE(gamma=gamma_of(X, factor)).fit(X)
         assert isinstance(model.feature_map_, GridFeatures)
         assert_near_exact(model, X)
 
-    @pytest.mark.parametrize("factor", [0.01, 100.0])
-    @pytest.mark.parametrize("kind", [k for k in KINDS if k not in ("tiny", "huge")])
+    @pytest.mark.parametrize(
+        ("kind", "factor"),
+        each_once([k for k in KINDS if k not in ("tiny", "huge")], [0.01, 100.0]),
+    )
     def test_kinds_of_rows_in_two_columns(self, kind, factor):
         X = rows_of(kind, 200, 2)
         model = DMKDE(gamma=gamma_of(X, factor)).fit(X)

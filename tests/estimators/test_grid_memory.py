@@ -61,7 +61,13 @@ CASES = {
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/self/status")
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=[] if case == "classes" else pytest.mark.slow)
+        for case in CASES
+    ],
+)
 def test_learning_takes_no_more_and_not_much_less(case):
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, json.dumps(CASES[case])],

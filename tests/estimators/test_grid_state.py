@@ -3,7 +3,6 @@
 import pickle
 import warnings
 from contextlib import contextmanager
-from copy import copy, deepcopy
 from itertools import pairwise
 
 import numpy as np
@@ -13,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 
 import rhokit
 from rhokit import DMKDE, DMKDClassifier, GridFeatures, QMRegressor, QuadratureFeatures
@@ -119,68 +117,6 @@ def widened(model, *args, **options):
 
 @pytest.mark.parametrize("name", MODELS)
 class TestLaws:
-    @given(order=st.permutations(range(N_ROWS)), cut=st.integers(1, N_ROWS - 1))
-    @settings(max_examples=4)
-    def test_any_split_in_any_order_is_all_at_once(self, name, order, cut):
-        whole = learned(name)
-        parts = [np.array(order[:cut]), np.array(order[cut:])]
-        streamed = prepared(name)
-        for part in (parts[0], *np.array_split(parts[1], 3)):
-            if len(part):
-                learned(name, part, streamed)
-        models = [learned(name, part, whole.blank()) for part in parts]
-        assert_same_model(streamed, whole)
-        assert_same_model(whole.blank().merge(*models), whole)
-        assert_same_model(models[0].merge(models[1]), whole)
-
-    def test_weight_k_is_k_copies(self, name):
-        counts = np.arange(N_ROWS) % 4
-        copies = np.repeat(np.arange(N_ROWS), counts)
-        weighted = learned(name, sample_weight=counts)
-        assert_same_model(weighted, learned(name, copies))
-
-    def test_unlearned_is_never_seen(self, name):
-        model = learned(name, NEW, learned(name, OLD)).unlearn(*data(name, NEW))
-        assert_same_model(model, learned(name, OLD), rtol=1e-10)
-
-    def test_unmerged_is_never_merged(self, name):
-        model = learned(name, OLD)
-        other = learned(name, NEW, model.blank())
-        merged = model.blank().merge(model, other)
-        assert_same_model(merged.unmerge(other), model, rtol=1e-10)
-
-    def test_decay_is_a_weight_of_the_past(self, name):
-        model = learned(name, OLD)
-        learned(name, NEW, model, decay=0.5)
-        learned(name, REST, model, decay=0.25)
-        weights = np.repeat([0.125, 0.25, 1.0], [30, 15, 15])
-        assert_same_model(model, learned(name, sample_weight=weights))
-
-    @pytest.mark.parametrize("batch_size", [7, 1000])
-    def test_blocks_do_not_matter(self, name, batch_size):
-        whole, blocks = learned(name), prepared(name).set_params(batch_size=batch_size)
-        assert_same_model(learned(name, model=blocks), whole)
-        assert_same_answers(blocks, whole, data(name)[0], 1e-12)
-
-    def test_copies_say_the_same(self, name):
-        model, X = learned(name), data(name)[0]
-        others = [copy(model), deepcopy(model), pickle.loads(pickle.dumps(model))]
-        for other in (*others, model.compact()):
-            assert_same_answers(other, model, X, 0)
-            assert_same_model(
-                learned(name, OLD, other), learned(name, OLD, learned(name))
-            )
-        assert_same_model(model, learned(name))
-
-    def test_blank_and_prepared_hold_no_rows(self, name):
-        model = learned(name)
-        for empty in (model.blank(), prepared(name)):
-            assert empty.state_ is None
-            assert empty.fingerprint() == model.fingerprint()
-            with pytest.raises(NotFittedError):
-                getattr(empty, "density", getattr(empty, "predict", None))(ROWS)
-            assert_same_model(learned(name, model=empty), model)
-
     def test_without_finufft(self, name, monkeypatch):
         expected, X = learned(name), data(name)[0]
         found = answers(expected, X)

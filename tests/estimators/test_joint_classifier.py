@@ -1,14 +1,10 @@
 """QMClassifier and QMOrdinalClassifier against the joint state written out."""
 
-import pickle
-from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -269,25 +265,6 @@ class TestClassifier:
     }
 
     @pytest.mark.parametrize("name", MODELS)
-    @given(seed=st.integers(0, 2**31), cut=st.integers(1, 29), swap=st.booleans())
-    @settings(max_examples=6)
-    def test_any_split_in_any_order_is_all_at_once(self, name, seed, cut, swap):
-        rows, grades = graded(30, seed)
-        parts = [(rows[:cut], grades[:cut]), (rows[cut:], grades[cut:])]
-        plan = clone(self.MODELS[name]).prepare(*graded(40, seed=1))
-        whole = plan.blank().partial_fit(rows, grades)
-        streamed = plan.blank()
-        for part in parts[:: -1 if swap else 1]:
-            streamed.partial_fit(*part)
-        merged = plan.blank().merge(*[plan.blank().partial_fit(*p) for p in parts])
-        scale = np.abs(whole.state_.total).max()
-        for model in (streamed, merged):
-            assert_allclose(
-                model.state_.total, whole.state_.total, rtol=0, atol=1e-12 * scale
-            )
-            assert_array_equal(model.class_count_, whole.class_count_)
-
-    @pytest.mark.parametrize("name", MODELS)
     def test_labels_that_come_later(self, name):
         rows, grades = graded(80)
         late = grades == 1  # a place in the middle
@@ -302,16 +279,6 @@ class TestClassifier:
             assert_allclose(
                 model.predict_state(QUERIES), whole.predict_state(QUERIES), atol=1e-8
             )
-
-    @pytest.mark.parametrize("name", MODELS)
-    def test_unlearned_is_never_seen(self, name, rows, grades):
-        plan = clone(self.MODELS[name]).prepare(rows, grades)
-        model = plan.blank().partial_fit(rows, grades).unlearn(rows[:20], grades[:20])
-        never = plan.blank().partial_fit(rows[20:], grades[20:])
-        atol = 1e-8 if name in ("landmarks", "joint", "ordinal joint") else 1e-10
-        assert_allclose(
-            model.predict_proba(QUERIES), never.predict_proba(QUERIES), atol=atol
-        )
 
     @pytest.mark.parametrize("gamma", ["loo", 0.7])
     @pytest.mark.parametrize("name", MODELS)
@@ -382,44 +349,6 @@ class TestClassifier:
         (name,) = parameters
         with pytest.raises(ValueError, match=f"'{name}' parameter of {model.__name__}"):
             quick(model, **parameters).fit(rows, grades)
-
-    @pytest.mark.parametrize("name", MODELS)
-    def test_bad_targets_change_nothing(self, name, rows, grades):
-        model = clone(self.MODELS[name]).fit(rows, grades)
-        before = pickle.dumps(model)
-        for X, y, message in (
-            (rows, None, "requires y to be passed"),
-            (rows, grades[1:], "inconsistent numbers of samples"),
-            (rows, rows[:, 0], "Unknown label type"),
-            (np.full_like(rows, np.nan), grades, "column 0: .*NaN"),
-        ):
-            for method in (model.fit, model.partial_fit, model.unlearn):
-                with pytest.raises(ValueError, match=message):
-                    method(X, y)
-        with pytest.raises(ValueError, match="at least two classes"):
-            model.fit(rows, np.zeros(60, int))
-        with pytest.raises(ValueError, match="cannot forget more than was seen"):
-            model.unlearn(rows[:1], [7])
-        assert pickle.dumps(model) == before
-
-    @pytest.mark.parametrize("name", MODELS)
-    def test_prediction_changes_no_byte_of_the_model(self, name, rows, grades):
-        model = clone(self.MODELS[name]).fit(rows, grades)
-        before = pickle.dumps(model)
-        model.predict(QUERIES)
-        model.predict_state(QUERIES)
-        assert pickle.dumps(model) == before
-        again = pickle.loads(before)
-        assert_array_equal(again.predict_state(QUERIES), model.predict_state(QUERIES))
-
-    @pytest.mark.parametrize("name", MODELS)
-    def test_is_the_same_from_many_threads(self, name, rows, grades):
-        model = clone(self.MODELS[name]).set_params(batch_size=7).fit(rows, grades)
-        expected = pickle.loads(pickle.dumps(model)).predict_proba(rows)
-        with ThreadPoolExecutor(6) as pool:
-            answers = list(pool.map(lambda _: model.predict_proba(rows), range(12)))
-        for answer in answers:
-            assert_array_equal(answer, expected)
 
     @pytest.mark.parametrize("name", MODELS)
     def test_works_with_scikit_learn(self, name, rows, grades):

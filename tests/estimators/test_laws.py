@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.base import clone
@@ -59,42 +58,6 @@ seeds = st.integers(0, 2**31)
 
 @pytest.mark.parametrize("name", MODELS)
 class TestLaws:
-    @given(seed=seeds, sizes=splits, order=st.randoms(use_true_random=False))
-    @settings(max_examples=15, deadline=None)
-    def test_any_split_in_any_order_is_all_at_once(self, name, seed, sizes, order):
-        rows = rows_of(seed, sum(sizes))
-        parts = np.split(rows, np.cumsum(sizes)[:-1])
-        order.shuffle(parts)
-        empty = prepared(name)
-        whole = empty.blank().partial_fit(rows)
-        streamed = empty.blank()
-        for part in parts:
-            streamed.partial_fit(part)
-        merged = empty.blank().merge(*[empty.blank().partial_fit(p) for p in parts])
-        assert_same_state(streamed, whole)
-        assert_same_state(merged, whole)
-
-    @given(seed=seeds, n=st.integers(1, 30), forgotten=st.integers(1, 30))
-    @settings(max_examples=15, deadline=None)
-    def test_unlearned_is_never_seen(self, name, seed, n, forgotten):
-        kept, gone = rows_of(seed, n), rows_of(seed + 1, forgotten)
-        empty = prepared(name)
-        model = empty.blank().partial_fit(kept).partial_fit(gone).unlearn(gone)
-        assert_same_state(model, empty.blank().partial_fit(kept), rtol=1e-10)
-
-    @given(seed=seeds, counts=st.lists(st.integers(0, 4), min_size=2, max_size=20))
-    @settings(max_examples=15, deadline=None)
-    def test_weight_k_is_k_copies(self, name, seed, counts):
-        counts[0] = max(counts[0], 1)
-        rows = rows_of(seed, len(counts))
-        empty = prepared(name)
-        weighted = empty.blank().partial_fit(rows, sample_weight=counts)
-        copied = empty.blank().partial_fit(np.repeat(rows, counts, axis=0))
-        assert_same_state(weighted, copied)
-        assert_allclose(
-            weighted.density(QUERIES), copied.density(QUERIES), rtol=1e-5, atol=1e-9
-        )
-
     def test_partial_fit_of_everything_is_fit(self, name):
         rows = rows_of(0, 50)
         model = MODELS[name]

@@ -16,7 +16,7 @@ def chosen(d, width, *, stream=False, **parameters):
 @pytest.mark.parametrize(
     ("d", "largest"),
     # Where the grid has about 2²² modes, or 2¹⁶ of three columns.
-    [(1, 2e6), (2, 700), (3, 4)],
+    [(1, 2e6), pytest.param(2, 700, marks=pytest.mark.slow), (3, 4)],
 )
 def test_grids_up_to_a_size(d, largest):
     assert chosen(d, 0.8 * largest) is GridFeatures

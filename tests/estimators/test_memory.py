@@ -13,6 +13,7 @@ from sklearn.base import clone
 from rhokit import DMKDE, DMKDClassifier, MeanEmbeddingKDE, OneHotFeatures, QMRegressor
 from rhokit.representations.memory import as_text
 
+SLOW = pytest.mark.slow
 PLAN = {"gamma": 0.7, "feature_map": "fourier", "n_components": 16, "random_state": 0}
 X = np.random.default_rng(0).normal(size=(60, 2))
 
@@ -60,9 +61,9 @@ print(json.dumps([planned, peak() - before, model.memory_estimate().total]))
     "case",
     [
         ("DMKDE", 512, 10, "float64"),
-        ("MeanEmbeddingKDE", 1024, 50, "float64"),
-        ("DMKDClassifier", 512, 10, "float32"),
-        ("QMRegressor", 128, 10, "float64"),
+        pytest.param(("MeanEmbeddingKDE", 1024, 50, "float64"), marks=SLOW),
+        pytest.param(("DMKDClassifier", 512, 10, "float32"), marks=SLOW),
+        pytest.param(("QMRegressor", 128, 10, "float64"), marks=SLOW),
     ],
     ids=lambda case: case[0],
 )

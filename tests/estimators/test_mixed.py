@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import norm
-from sklearn.base import clone
 
 from rhokit import (
     DMKDE,
@@ -182,50 +181,6 @@ class TestSampling:
 
 
 class TestLaws:
-    @EVERY_MODEL
-    def test_merged_halves_are_the_whole(self, model):
-        frame = table()
-        y = target(model, frame)
-        whole = clone(model).prepare(frame, *([] if y is None else [y]))
-        left, right = whole.blank(), whole.blank()
-        for each, rows in (
-            (whole, slice(None)),
-            (left, slice(50)),
-            (right, slice(50, None)),
-        ):
-            each.partial_fit(frame.iloc[rows], *([] if y is None else [y[rows]]))
-        left.merge(right)
-        assert_allclose(left.state_.total, whole.state_.total, rtol=1e-12, atol=1e-12)
-        assert_allclose(answer(left, frame), answer(whole, frame), rtol=1e-9)
-
-    @EVERY_MODEL
-    def test_unlearned_is_never_seen(self, model):
-        frame = table()
-        y = target(model, frame)
-        rest = [] if y is None else [y]
-        small = clone(model).prepare(frame, *rest).partial_fit(frame, *rest)
-        more = small.blank().merge(small)
-        again = table(20, seed=5)
-        extra = [] if y is None else [np.clip(target(model, again), y.min(), y.max())]
-        more.partial_fit(again, *extra).unlearn(again, *extra)
-        assert_allclose(more.state_.total, small.state_.total, rtol=1e-10, atol=1e-10)
-
-    @EVERY_MODEL
-    def test_weights_are_copies(self, model):
-        frame = table(60)
-        y = target(model, frame)
-        rest = [] if y is None else [y]
-        model = clone(model).set_params(gamma=1.0, scale=None)
-        plan = model.prepare(frame, *rest)
-        weighted = plan.blank().partial_fit(
-            frame, *rest, sample_weight=np.full(len(frame), 2.0)
-        )
-        twice = pd.concat([frame, frame])
-        copied = plan.blank().partial_fit(
-            twice, *([] if y is None else [np.tile(y, 2)])
-        )
-        assert_allclose(weighted.state_.total, copied.state_.total, rtol=1e-12)
-
     def test_models_of_other_categories_do_not_merge(self):
         frame = table()
         model = DMKDE(gamma=1.0, n_components=24, random_state=0).fit(frame)

@@ -5,7 +5,7 @@ from operator import add
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -24,6 +24,8 @@ from tests.support import (
     weighted_sets,
 )
 
+# Each law is tried with three namespaces and two kinds of states.
+few = settings(max_examples=10)
 every_kind = pytest.mark.parametrize("kind", [DensityMatrix, FeatureMean])
 
 
@@ -54,6 +56,7 @@ class TestSums:
     """What holds for every state that is a sum over rows."""
 
     @every_kind
+    @few
     @given(rows=weighted_sets(), data=st.data())
     def test_any_split_in_any_order_equals_all_at_once(self, kind, xp, rows, data):
         states, outcomes = rows
@@ -68,6 +71,7 @@ class TestSums:
         assert_same_state(parts[0] + (parts[1] + parts[2]), whole)
 
     @every_kind
+    @few
     @given(rows=weighted_sets(), data=st.data())
     def test_the_order_of_rows_does_not_matter(self, kind, xp, rows, data):
         states, outcomes = rows
@@ -76,6 +80,7 @@ class TestSums:
         assert_same_state(shuffled, build(kind, xp, states, outcomes))
 
     @every_kind
+    @few
     @given(rows=weighted_sets(), data=st.data())
     def test_forgotten_is_never_seen(self, kind, xp, rows, data):
         states, outcomes = rows
@@ -87,6 +92,7 @@ class TestSums:
         assert_close(left.normalized(), never.normalized(), "solve")
 
     @every_kind
+    @few
     @given(rows=weighted_sets())
     def test_forgetting_everything_leaves_nothing(self, kind, xp, rows):
         states, outcomes = rows
@@ -98,6 +104,7 @@ class TestSums:
         assert not to_numpy(measure(left, xp.asarray(states))).any()
 
     @every_kind
+    @few
     @given(states=row_sets(), data=st.data())
     def test_weight_k_is_k_copies(self, kind, xp, states, data):
         counts = data.draw(
@@ -107,6 +114,7 @@ class TestSums:
         assert_same_state(weighted, build(kind, xp, np.repeat(states, counts, axis=0)))
 
     @every_kind
+    @few
     @given(rows=weighted_sets(max_outcomes=1))
     def test_rows_of_weight_zero_are_absent(self, kind, xp, rows):
         states, outcomes = rows
@@ -117,6 +125,7 @@ class TestSums:
         )
 
     @every_kind
+    @few
     @given(rows=weighted_sets(), factor=st.floats(0.01, 100))
     def test_scale_is_linear_and_leaves_the_mean(self, kind, xp, rows, factor):
         states, outcomes = rows
@@ -127,6 +136,7 @@ class TestSums:
         assert_close(scaled.normalized(), state.normalized())
 
     @every_kind
+    @few
     @given(states=row_sets(), data=st.data())
     def test_onehot_outcomes_are_sums_per_class(self, kind, xp, states, data):
         labels = draw_parts(data, len(states))
@@ -137,6 +147,7 @@ class TestSums:
             assert_close(together.weight[k], alone.weight[0])
 
     @every_kind
+    @few
     @given(rows=weighted_sets())
     def test_change_of_basis_is_the_basis_applied_to_each_row(self, kind, xp, rows):
         states, outcomes = rows
@@ -145,6 +156,7 @@ class TestSums:
         assert_same_state(changed, build(kind, xp, states @ basis, outcomes))
 
     @every_kind
+    @few
     @given(rows=weighted_sets(max_outcomes=1))
     def test_leave_one_out_is_the_state_rebuilt_without_the_row(self, kind, xp, rows):
         states, outcomes = rows
@@ -178,6 +190,7 @@ class TestSums:
 class TestDensityMatrix:
     """What holds because the sum is one of outer products."""
 
+    @few
     @given(rows=weighted_sets())
     def test_hermitian_positive_and_of_known_trace(self, xp, rows):
         states, outcomes = rows
@@ -188,6 +201,7 @@ class TestDensityMatrix:
         lengths = np.linalg.norm(states, axis=1) ** 2
         assert_close(np.trace(total, axis1=1, axis2=2), lengths @ outcomes)
 
+    @few
     @given(rows=weighted_sets())
     def test_unit_states_give_trace_one(self, xp, rows):
         states, outcomes = rows
@@ -197,6 +211,7 @@ class TestDensityMatrix:
         traces = np.trace(to_numpy(state.normalized()), axis1=1, axis2=2)
         assert_close(traces, outcomes.any(axis=0).astype(float) + 0 * traces)
 
+    @few
     @given(rows=weighted_sets())
     def test_born_is_the_definition_and_not_negative(self, xp, rows):
         states, outcomes = rows
@@ -206,6 +221,7 @@ class TestDensityMatrix:
         assert_close(measured, oracle.born(rho, states))
         assert at_most(-to_numpy(measured), 0.0)
 
+    @few
     @given(rows=weighted_sets())
     def test_outcome_sums_are_the_diagonal_of_the_joint_state(self, xp, rows):
         states, outcomes = rows
@@ -216,6 +232,7 @@ class TestDensityMatrix:
             pairs = np.array([np.kron(phi, outcome) for phi in states])
             assert_close(measured[:, k], oracle.born([joint], pairs)[:, 0])
 
+    @few
     @given(rows=weighted_sets(max_outcomes=1), data=st.data())
     def test_tracing_out_unit_outputs_leaves_the_inputs(self, xp, rows, data):
         states, outcomes = rows
@@ -230,6 +247,7 @@ class TestDensityMatrix:
 class TestFactors:
     """What truncation keeps and what it may lose."""
 
+    @few
     @given(rows=weighted_sets())
     def test_full_rank_measures_what_the_matrix_does(self, xp, rows):
         states, outcomes = rows
@@ -245,6 +263,7 @@ class TestFactors:
         [{"rank": 1}, {"rank": 2}, {"rank": 0.5}, {"rank": "elbow"}, {"energy": 0.7}],
         ids=str,
     )
+    @few
     @given(rows=weighted_sets(max_outcomes=2))
     def test_truncation_only_takes_away(self, xp, kwargs, rows):
         states, outcomes = rows
@@ -256,6 +275,7 @@ class TestFactors:
         rest = to_numpy(state.normalized()) - to_numpy(factored.normalized())
         assert at_most(-np.linalg.eigvalsh(rest), 0.0)
 
+    @few
     @given(rows=weighted_sets(max_outcomes=2), rank=st.integers(1, 5))
     def test_the_trace_kept_is_the_sum_of_eigenvalues_kept(self, xp, rows, rank):
         state = build(DensityMatrix, xp, *rows)
@@ -263,6 +283,7 @@ class TestFactors:
         expected = to_numpy(state.eigenvalues())[:, :rank].sum(axis=1)
         assert_close(np.trace(kept, axis1=1, axis2=2).real, expected, "solve")
 
+    @few
     @given(rows=weighted_sets(), energy=st.floats(0.05, 1))
     def test_energy_keeps_its_share_and_no_more_than_needed(self, xp, rows, energy):
         state = build(DensityMatrix, xp, *rows)
@@ -273,6 +294,7 @@ class TestFactors:
             count = int(np.sum(np.cumsum(values) < trace * (1 - 1e-9)))
             assert at_most(values[:count].sum(), energy * values.sum())
 
+    @few
     @given(rows=weighted_sets(), data=st.data())
     def test_merge_at_full_rank_is_the_mixture(self, xp, rows, data):
         states, outcomes = rows
@@ -290,6 +312,7 @@ class TestFactors:
         # Compared by trace: where eigenvalues tie, the best factor is not unique.
         assert_close(xp.linalg.trace(smaller), xp.linalg.trace(best), "solve")
 
+    @few
     @given(rows=weighted_sets(), factor=st.floats(0.01, 100))
     def test_scaled_factors_measure_the_same_and_weigh_less(self, xp, rows, factor):
         factored = build(DensityMatrix, xp, *rows).factorize()
@@ -297,6 +320,7 @@ class TestFactors:
         assert_close(scaled.normalized(), factored.normalized())
         assert_close(scaled.weight, factor * to_numpy(factored.weight))
 
+    @few
     @given(rows=weighted_sets())
     def test_folding_is_the_basis_applied_to_each_row(self, xp, rows):
         columns, outcomes = rows
