@@ -3,7 +3,6 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
@@ -15,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from rhokit.batch import Batch, Columns
 from rhokit.estimators import answers
 from rhokit.estimators.border import checked_rows, whole_rows
-from rhokit.estimators.choice import chosen_model
+from rhokit.estimators.choice import asked_model, chosen_model, mergeable_models
 from rhokit.estimators.parameters import COMMON
 from rhokit.features import FeatureMap
 from rhokit.frames import Schema
@@ -166,7 +165,7 @@ class OnePassEstimator(BaseEstimator, ABC):
         self
         """
         mine = self.prepared_model()
-        for other in self._mergeable("merge", mine, others):
+        for other in mergeable_models(self, "merge", mine, others):
             mine = mine.merge(other)
         return self._become(mine)
 
@@ -185,7 +184,7 @@ class OnePassEstimator(BaseEstimator, ABC):
         self
         """
         mine = self.fitted_model()
-        for other in self._mergeable("unmerge", mine, others):
+        for other in mergeable_models(self, "unmerge", mine, others):
             mine = mine.unmerge(other)
         return self._become(mine)
 
@@ -231,21 +230,6 @@ class OnePassEstimator(BaseEstimator, ABC):
         model.plan.columns.give_to(self)
         self.model_ = model
         return self
-
-    def _mergeable(
-        self, what: str, mine: Model, others: tuple[Any, ...]
-    ) -> list[Model]:
-        """The models of others that have seen rows, if all can be brought together."""
-        for other in others:
-            if type(other) is not type(self):
-                raise TypeError(
-                    f"{what}: a {type(self).__name__} takes models of its own class, "
-                    f"got {type(other).__name__}"
-                )
-        models = [other.prepared_model() for other in others]
-        for model in models:
-            mine.refuse_unlike(model, what)
-        return [model for model in models if model.state is not None]
 
     # ---- rows -----------------------------------------------------------------------
 
@@ -326,19 +310,7 @@ class OnePassEstimator(BaseEstimator, ABC):
 
     def asked(self, model: Model) -> Model:
         """A model as it is asked with the parameters of today."""
-        readout, rank = self.make_readout(model.readout), self.rank
-        if rank is not None:
-            owner = type(self).__name__
-            rank = model.plan.chosen_rank(rank)
-            readout.check_rank(rank, owner)
-            model.representation.check_rank(rank, owner)
-        return replace(
-            model,
-            readout=readout,
-            rank=rank,
-            batch_size=self.batch_size,
-            may_miss=self.missing == "integrate",
-        )
+        return asked_model(self, model)
 
     @classmethod
     def check_constructor(

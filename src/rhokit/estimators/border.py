@@ -33,28 +33,33 @@ def checked_rows(
         Columns to compare with, where no model knows them; arrays, which have no names
         of their own, are taken to have these.
     """
-    known, names = copy(estimator), None
+    known, names = estimator, None
+    if model is None or columns is not None:
+        known = copy(estimator)  # which learns the columns, or those to compare with
     if columns is not None:
         columns.give_to(known)
         names = columns.names
         if names is not None and isinstance(X, np.ndarray):
             del known.feature_names_in_
-    dtype, numeric = estimator.dtype, numeric_rows(estimator.feature_map)
+    dtype, numeric, learned = estimator.dtype, True, columns
     if model is not None:
         feature_map = model.plan.feature_map
         dtype, numeric = feature_map.dtype_, feature_map.numeric_rows
-    elif dtype is not None:
-        dtype = check_float_dtype(type(estimator).__name__, dtype)
+        learned = columns or model.plan.columns
+    else:
+        numeric = numeric_rows(estimator.feature_map)
+        if dtype is not None:
+            dtype = check_float_dtype(type(estimator).__name__, dtype)
     rows = check_table(
         known,
         X,
-        reset=model is None and columns is None,
+        reset=learned is None,
         dtype=dtype,
         numeric=numeric,
         may_miss=estimator.missing == "integrate",
         names=names,
     )
-    return rows, columns or Columns.of(known)
+    return rows, learned or Columns.of(known)
 
 
 def whole_rows(batch: Batch, owner: str) -> Batch:

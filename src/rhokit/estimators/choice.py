@@ -1,5 +1,6 @@
-"""From an estimator's parameters and the first rows to a model without rows."""
+"""Models of an estimator: chosen by rows, asked with parameters, brought together."""
 
+from dataclasses import replace
 from typing import Any
 
 from rhokit.batch import Batch
@@ -54,3 +55,36 @@ def chosen_model(
     else:
         plan = representation.plan_density(request, batch)
     return Model(plan, readout, batch_size=estimator.batch_size)
+
+
+def asked_model(estimator: Any, model: Model) -> Model:
+    """A model as it is asked with the parameters of today."""
+    readout, rank = estimator.make_readout(model.readout), estimator.rank
+    if rank is not None:
+        owner = type(estimator).__name__
+        rank = model.plan.chosen_rank(rank)
+        readout.check_rank(rank, owner)
+        model.representation.check_rank(rank, owner)
+    wanted = rank, estimator.batch_size, estimator.missing == "integrate"
+    if readout is model.readout and wanted == model.asked_with:
+        return model
+    rank, batch_size, may_miss = wanted
+    return replace(
+        model, readout=readout, rank=rank, batch_size=batch_size, may_miss=may_miss
+    )
+
+
+def mergeable_models(
+    estimator: Any, what: str, mine: Model, others: tuple[Any, ...]
+) -> list[Model]:
+    """The models of others that have seen rows, if all can be brought together."""
+    for other in others:
+        if type(other) is not type(estimator):
+            raise TypeError(
+                f"{what}: a {type(estimator).__name__} takes models of its own class, "
+                f"got {type(other).__name__}"
+            )
+    models = [other.prepared_model() for other in others]
+    for model in models:
+        mine.refuse_unlike(model, what)
+    return [model for model in models if model.state is not None]

@@ -1,6 +1,5 @@
 """DMKDC: classification with one density matrix per class."""
 
-from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -203,8 +202,7 @@ class DMKDClassifier(ClassEstimator):
         self.random_state = random_state
 
     def make_readout(self, known: Any = None) -> DensityClassReadOut:
-        return replace(
-            known or DensityClassReadOut(np.empty(0)),
+        return (known or DensityClassReadOut(np.empty(0))).with_parameters(
             priors=self.priors,
             reject=self.reject,
             min_log_density=self.min_log_density,

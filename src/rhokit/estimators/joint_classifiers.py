@@ -1,6 +1,5 @@
 """QMC: classification by measuring the joint state of inputs and labels."""
 
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -103,10 +102,8 @@ random_state :
         self.random_state = random_state
 
     def make_readout(self, known: Any = None) -> JointReadOut:
-        return replace(
-            known or JointReadOut(np.empty(0)),
-            output_map=self.output_map,
-            joint_rank=self.joint_rank,
+        return (known or JointReadOut(np.empty(0))).with_parameters(
+            output_map=self.output_map, joint_rank=self.joint_rank
         )
 
     def predict_state(self, X: Any) -> NDArray[np.float64]:
@@ -203,7 +200,8 @@ random_state :
 
     def make_readout(self, known: Any = None) -> OrderedReadOut:
         if known is not None:
-            return replace(known, joint_rank=self.joint_rank)
+            ordered: OrderedReadOut = known
+            return ordered.with_parameters(joint_rank=self.joint_rank)
         return OrderedReadOut(
             np.empty(0),
             joint_rank=self.joint_rank,

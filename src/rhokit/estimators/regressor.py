@@ -1,6 +1,5 @@
 """QMR: values with their distributions, by measuring a joint state."""
 
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -122,8 +121,7 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OnePassEstimator):
         self.random_state = random_state
 
     def make_readout(self, known: Any = None) -> LevelReadOut:
-        return replace(
-            known or LevelReadOut(),
+        return (known or LevelReadOut()).with_parameters(
             wanted_levels=self.n_levels,
             wanted_beta=self.beta,
             bounds=self.bounds,

@@ -70,6 +70,11 @@ class Model:
         return cls(self.plan, self.batch_size, self.cache)
 
     @property
+    def asked_with(self) -> tuple[Any, int | None, bool]:
+        """Rank, rows per block, and whether rows may lack values."""
+        return self.rank, self.batch_size, self.may_miss
+
+    @property
     def weight(self) -> Floats:
         """Total weight of the rows of each outcome, shape (K,)."""
         assert self.state is not None
@@ -108,7 +113,8 @@ class Model:
         """The model that has seen these rows, too."""
         readout, plan = self.readout, self.representation.plan_for(batch)
         model = self if plan is self.plan else self.moved_to(plan)
-        target, sample = None, model.sample
+        target: Any = None
+        sample = model.sample
         if readout.has_target:
             target = readout.encode(batch.target, batch.weights)
         state = model.total(batch, target)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -40,6 +41,13 @@ class ReadOut(ABC):
     """Outcomes that neighbouring rows have, when sorted by them."""
     file_fields: ClassVar[Fields] = {}
     """What was learned, as a model file holds it; the rest are parameters."""
+
+    def with_parameters(self, **values: Any) -> Self:
+        """The read-out that answers with these parameters; itself, if it does so."""
+        if all(getattr(self, name) is value for name, value in values.items()):
+            return self
+        made: Self = replace(self, **values)  # type: ignore[type-var]
+        return made
 
     # ---- targets --------------------------------------------------------------------
 
