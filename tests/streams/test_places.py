@@ -97,6 +97,38 @@ def test_rows_that_were_dropped_are_counted(tmp_path_factory, row, gaps):
     assert (refused.value.file, refused.value.row) == (str(path), row)
 
 
+@pytest.mark.parametrize("row", [0, 40, N_ROWS - 1])
+def test_rows_of_the_sample(tmp_path, row):
+    """Which are looked at before the first is learned."""
+    path, frame = tmp_path / "rows.csv", table()
+    frame.loc[row, "b"] = np.inf
+    frame.to_csv(path, index=False)
+    with pytest.raises(DataError, match="infinity") as refused:
+        fit_files(clone(MODEL), path, columns=["a", "b"], weight="weight")
+    assert (refused.value.file, refused.value.row) == (str(path), row)
+
+
+@pytest.mark.parametrize("missing", ["raise", "integrate"])
+def test_tables_that_weigh_nothing(tmp_path, missing):
+    path, model = tmp_path / "rows.parquet", clone(MODEL)
+    frame = table()[["a", "b"]].assign(weight=0.0)
+    pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), path)
+    with pytest.raises(ValueError, match="no rows of a weight above zero"):
+        fit_files(model.set_params(missing=missing), path, weight="weight")
+
+
+def test_rows_that_lack_numbers_are_left_out_of_the_sample(tmp_path):
+    """As a model that integrates over them does in memory."""
+    path, frame = tmp_path / "rows.parquet", table()[["a", "b"]]
+    frame.loc[3:11, "a"] = np.nan
+    columns = {name: pa.array(frame[name].to_numpy()) for name in frame}
+    pq.write_table(pa.table(columns), path)
+    model = clone(MODEL).set_params(missing="integrate", feature_map="landmarks")
+    with pytest.warns(UserWarning, match="9 of 90 rows lack a value"):
+        fit_files(model, path)
+    assert model.state_.weight == [N_ROWS - 9]
+
+
 def test_what_is_in_memory_has_no_file():
     import pyarrow.dataset as pa_dataset
 

@@ -82,18 +82,34 @@ class Reservoir:
 
     def add(self, batch: Batch) -> None:
         """Let rows pass by; those of weight zero are not there."""
-        self.n_passed += len(batch)
-        draws = self._rng.random(len(batch))
-        if batch.weights is not None:
-            draws[batch.weights == 0] = np.inf
+        self.keep(batch.take(self.draw(len(batch), batch.weights)))
+
+    def draw(self, n_rows: int, weights: NDArray[Any] | None) -> NDArray[np.intp]:
+        """Places of the rows that may stay, of rows that pass by: :meth:`keep` these.
+
+        What is not among them need not be looked at.
+        """
+        self.n_passed += n_rows
+        draws = self._rng.random(n_rows)
+        if weights is not None:
+            draws[weights == 0] = np.inf
         chosen = np.flatnonzero(draws < self._bar)
-        self._kept.append(batch.take(chosen))
         self._draws.append(draws[chosen])
+        return chosen
+
+    def keep(self, batch: Batch) -> None:
+        """Keep the rows that were drawn last, for as long as they may stay."""
+        if len(batch):
+            self._kept.append(batch)
         if sum(map(len, self._draws)) > 2 * self._size:
             self._drop()
 
     def sample(self) -> Batch:
         """The sample, in the order in which its rows passed."""
+        if not self._kept:
+            raise ValueError(
+                "there are no rows of a weight above zero: nothing to learn from"
+            )
         self._drop()
         return self._kept[0]
 

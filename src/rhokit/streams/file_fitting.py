@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rhokit.batch import Columns
 from rhokit.estimators.base import OnePassEstimator
 from rhokit.plans.request import numeric_rows
 from rhokit.progress import ProgressBar
@@ -22,6 +23,7 @@ from rhokit.streams.learning import (
     sample_size,
     takes_categories,
 )
+from rhokit.streams.raw_batches import RawBatch
 from rhokit.streams.tables import ReadPosition, TableReader
 from rhokit.validation import check_float_dtype, generator
 
@@ -111,14 +113,27 @@ def plan_from(
     rng = generator(estimator.random_state)
     reservoir = Reservoir(sample_rows or sample_size(estimator), rng)
     for raw, _ in reader.some_pieces(_SAMPLE_PIECES).batches(_READ_ROWS):
-        if len(raw):
-            reservoir.add(raw.checked(work, reader.columns))
+        _add_some(reservoir, raw, work, reader.columns)
         bar.update(None, f"looked at {reservoir.n_passed:,} rows")
     if not reservoir.n_passed:
         raise ValueError("the table holds no rows: nothing to learn from")
     targets = essential_targets(work, reader) if reader.roles.targets else None
     work.prepare(reservoir.sample(), targets=targets)
     return work, reader.n_rows or reservoir.n_passed
+
+
+def _add_some(
+    reservoir: Reservoir, raw: RawBatch, work: OnePassEstimator, columns: Columns
+) -> None:
+    """Let a batch pass by a reservoir; what cannot stay is not even checked."""
+    if work.missing == "integrate" and len(
+        raw
+    ):  # rows that lack a value are left out first
+        reservoir.add(raw.checked(work, columns))
+        return
+    chosen = reservoir.draw(len(raw), raw.weights)
+    if len(chosen):
+        reservoir.keep(raw.checked(work, columns, chosen))
 
 
 def essential_targets(

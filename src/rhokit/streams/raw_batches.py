@@ -116,13 +116,29 @@ class RawBatch:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def checked(self, estimator: OnePassEstimator, columns: Columns) -> Batch:
-        """The batch that an estimator makes of it; errors know file and row."""
+    def checked(
+        self,
+        estimator: OnePassEstimator,
+        columns: Columns,
+        which: NDArray[np.intp] | None = None,
+    ) -> Batch:
+        """The batch that an estimator makes of it; errors know file and row.
+
+        Parameters
+        ----------
+        estimator : one-pass model
+        columns : Columns
+        which : array of int, optional
+            Places of the rows to take; None for all.
+        """
+        parts = [self.rows, self.target, self.weights]
+        if which is not None:
+            parts = [None if part is None else part[which] for part in parts]
         try:
-            return estimator.check_batch(
-                self.rows, self.target, self.weights, columns=columns, may_vanish=True
-            )
+            return estimator.check_batch(*parts, columns=columns, may_vanish=True)
         except DataError as error:
+            if which is not None and error.row is not None:
+                error = error.at(row=int(which[error.row]))
             raise placed(error, self.origins) from error
 
 
