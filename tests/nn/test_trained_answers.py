@@ -320,6 +320,35 @@ class TestCalibration:
         assert saved.to_estimator().sample_ is None
 
 
+class TestGoingOn:
+    """Training that goes on takes up how a model is to answer from now on."""
+
+    def test_intervals_are_corrected_once_rows_are_held_out(self):
+        options = SMALL | {"early_stopping": False, "warm_start": True}
+        model = QMRegressorSGD(**options, bounds=(-3.0, 3.0)).fit(X[:200], VALUES[:200])
+        assert model.sample_ is None
+        model.fit(X[:200], VALUES[:200], validation_data=(X[200:], VALUES[200:]))
+        assert len(model.sample_.rows) == 100
+        raw = model.to_estimator().predict_interval(NEW)
+        assert np.abs(model.predict_interval(NEW) - raw).max() > 1e-3
+
+    def test_rejection(self):
+        model = DMKDClassifierSGD(**SMALL, warm_start=True).fit(X, LABELS)
+        assert model.threshold_ is None
+        model.set_params(reject=0.3, reject_label="none").fit(X, LABELS)
+        share = (model.predict(X) == "none").mean()
+        assert abs(share - 0.3) < 0.05
+
+    def test_states_of_labels(self):
+        model = QMClassifierSGD(**SMALL, warm_start=True).fit(X, LABELS)
+        model.set_params(output_map="softmax").fit(X, LABELS)
+        with torch.no_grad():
+            rows = torch.from_numpy(model.scaling_.apply(NEW))
+            found = model.to_module()(rows).exp().numpy()
+        assert_allclose(found, model.predict_proba(NEW), atol=1e-6)
+        assert np.abs(model.output_states_ - np.eye(2)).max() > 0.01
+
+
 def test_frames_keep_their_names():
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     model = DMKDESGD(**SMALL).fit(frame)

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -25,7 +24,7 @@ from rhokit.nn.delegation import delegate_answers
 from rhokit.nn.descent import Descent
 from rhokit.nn.heads import Head
 from rhokit.nn.holdout import split_batch, unpacked
-from rhokit.nn.parameters import TRAINING_RULES
+from rhokit.nn.parameters import TRAINING_RULES, check_device
 from rhokit.nn.recipe import Recipe, enough_epochs
 from rhokit.nn.starting_heads import HeadMaker, trained_model
 from rhokit.nn.tasks import TrainingTask
@@ -33,6 +32,8 @@ from rhokit.validation import all_or_nothing, check_values, generator
 
 # Parameters of both, under one name but of two meanings.
 _OWN = ("rank", "batch_size")
+# What a plan was made from stays as it was when training goes on.
+_PLANNED = ("gamma", "n_components", "feature_map", "scale", "dtype")
 
 
 class GradientEstimator(BaseEstimator, ABC):
@@ -108,9 +109,9 @@ class GradientEstimator(BaseEstimator, ABC):
         self
         """
         self.check_constructor(self.get_params(deep=False))
-        self._check_device()
+        check_device(type(self).__name__, self.device)
         task, goes_on = self.training_task(), self._goes_on()
-        start = self.estimator_ if goes_on else self.untrained()
+        start = self._known() if goes_on else self.untrained()
         whole = start.check_batch(X, task.as_target(y), sample_weight, anew=not goes_on)
         batch, held_out = whole.seen(), None
         if validation_data is not None:
@@ -274,15 +275,6 @@ class GradientEstimator(BaseEstimator, ABC):
             if name in known and name not in _OWN
         ]
 
-    def _check_device(self) -> None:
-        try:
-            torch.empty(0, device=self.device)
-        except (RuntimeError, AssertionError) as error:
-            raise ValueError(
-                f"The 'device' parameter of {type(self).__name__} must be a device "
-                f"that torch has here. Got {self.device!r} instead: {error}"
-            ) from error
-
     def _draw_seed(self) -> int:
         return int(generator(self.random_state).integers(2**31 - 1))
 
@@ -290,6 +282,13 @@ class GradientEstimator(BaseEstimator, ABC):
 
     def _goes_on(self) -> bool:
         return self.warm_start and hasattr(self, "estimator_")
+
+    def _known(self) -> Any:
+        """The estimator that training goes on from, with the parameters of today."""
+        names = [name for name in self._passed_on() if name not in _PLANNED]
+        today = {name: getattr(self, name) for name in names}
+        known = copy(self.estimator_).set_params(**today)
+        return known.with_model(known.prepared_model())
 
     def _validation(
         self, start: OnePassEstimator, task: TrainingTask, batch: Batch, given: Any

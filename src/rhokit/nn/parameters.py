@@ -34,3 +34,14 @@ TRAINING_RULES: dict[str, Any] = {
     "checkpoint": [str, Path, None],
     "device": [str, torch.device, None],
 }
+
+
+def check_device(owner: str, device: Any) -> None:
+    """Refuse a device that torch does not have here."""
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ValueError(
+            f"The 'device' parameter of {owner} must be a device that torch has here. "
+            f"Got {device!r} instead: {error}"
+        ) from error

@@ -276,6 +276,10 @@ class JointClassTask(LabelTask):
             features, len(overlaps), rank, joint=True, overlaps=overlaps, **options
         )
 
+    def update_head(self, head: Any, model: Model, batch: Batch) -> None:
+        """Labels mix as the read-out says."""
+        head.overlaps.copy_(torch.from_numpy(model.readout.mixing()))
+
     def restore_scale(self, head: Any, model: Model) -> None:
         """Refuse a joint rank."""
         if model.readout.joint_rank is not None:
