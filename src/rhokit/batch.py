@@ -39,9 +39,10 @@ class Columns:
     def give_to(self, estimator: Any) -> None:
         """Let an estimator know these columns under scikit-learn's names."""
         estimator.n_features_in_, estimator.schema_ = self.n_features, self.schema
-        vars(estimator).pop("feature_names_in_", None)
-        if self.names is not None:
+        if self.names is not None:  # at once, for threads that ask meanwhile
             estimator.feature_names_in_ = np.array(self.names, dtype=object)
+        else:
+            vars(estimator).pop("feature_names_in_", None)
 
     @property
     def width(self) -> int:
