@@ -534,3 +534,8 @@ class TestErrors:
     def test_priors_of_a_joint_state(self):
         with pytest.raises(ValueError, match=r"priors .* joint"):
             ClassifierHead(FourierLayer(2, 8), 2, joint=True, priors=[0.5, 0.5])
+
+    @pytest.mark.parametrize("priors", [[0.5], [0.5, -0.5], [[0.5, 0.5]]], ids=str)
+    def test_priors_that_are_none(self, priors):
+        with pytest.raises(ValueError, match="priors must be 2 non-negative numbers"):
+            ClassifierHead(FourierLayer(2, 8), 2, priors=priors)

@@ -307,3 +307,13 @@ class TestPrecondition:
         for factor in (1, 2, 6):
             assert_allclose(other.mass_matrix(), factor * np.eye(len(place)), rtol=0)
             place *= factor + 1
+
+    @pytest.mark.parametrize("name", ["phase", "complex", "landmarks"])
+    def test_what_the_layer_is_stays(self, name):
+        """Its dtype, and the map that it came from."""
+        features = layer(name)
+        coordinates = Coordinates(states_of(features))
+        other = coordinates.precondition(HEADS["density"](features), 0, at_random=True)
+        assert other.features.state_dtype == state_dtype(features)
+        known = object()
+        assert other.features.to_map(known, None) is known

@@ -484,3 +484,9 @@ def test_weight_decay_leaves_feature_layers_alone():
     (frequencies, factor), (moved, faded) = starts[0], ends[0]
     assert_array_equal(moved, frequencies)
     assert (faded.abs() < 0.995 * factor.abs()).all()
+
+
+def test_nothing_to_train():
+    module = torch.nn.Linear(2, 1).requires_grad_(False)
+    with pytest.raises(ValueError, match="nothing to train"):
+        train(module, squares, data(), Recipe(0.1, 1, 10))
