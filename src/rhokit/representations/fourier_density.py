@@ -8,19 +8,24 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.fft import irfft, irfftn, next_fast_len
+from scipy.fft import irfftn, next_fast_len
 
 from rhokit.fast import Series
+from rhokit.representations.fourier_integrals import (
+    FINER_LINE,
+    MOST_STEPS,
+    STEP_TOL,
+    contracted,
+    integrated,
+    power_integrals,
+    row_quantiles,
+    solve_increasing,
+)
 
 Floats = NDArray[np.float64]
 _TURN = 2 * math.pi
-# Newton's steps, which end when they move an angle by less than this.
-_MOST_STEPS = 60
-_STEP_TOL = 1e-14
-# A distribution function is known to about this.
-_SHARE_TOL = 1e-13
 # Nodes for each of a series' own, where its shape is looked at, by columns.
-_FINER = {1: 4, 2: 3, 3: 2}
+_FINER = {1: FINER_LINE, 2: 3, 3: 2}
 # Boxes narrower than this, in angles, are integrated by themselves.
 _NARROW = 1e-2
 # Numbers of a block of series.
@@ -157,7 +162,7 @@ class FourierDensity:
 
         In one dimension, as shares of the mass.
         """
-        integral = _integrated(self.coefficients)
+        integral = integrated(self.coefficients)
         evaluate = self._evaluator(integral, self.coefficients)
         start = evaluate(np.full((1, 1), -math.pi))[0, 0]
         unit = 1 / (_TURN * self._constant)
@@ -185,7 +190,7 @@ class FourierDensity:
             # The integral of exp(-ilθ): small boxes keep their digits this way.
             turns = (b - a) / _TURN
             parts.append(np.exp(-0.5j * step * (a + b)) * turns * np.sinc(step * turns))
-        return _contracted(full, parts).real
+        return contracted(full, parts).real
 
     def quantile(self, shares: Floats) -> Floats:
         """Values of one column with these shares of the mass below them, (n,)."""
@@ -221,7 +226,7 @@ class FourierDensity:
             half = self.coefficients.shape[axis] // 2
             steps = np.arange(-half, half + 1)
             waves.append(np.exp(-1j * _TURN * turns[:, None] * steps))
-        angles = row_quantiles(_contracted(self.coefficients, waves), shares)
+        angles = row_quantiles(contracted(self.coefficients, waves), shares)
         return self.middle[-1] + angles * (self.period[-1] / _TURN)
 
     # ---- moments --------------------------------------------------------------------
@@ -239,10 +244,10 @@ class FourierDensity:
         """Mean of a product of powers of angles, given by axis."""
         full = self._full()
         parts = [
-            _power_integrals(size, powers.get(axis, 0))[None]
+            power_integrals(size, powers.get(axis, 0))[None]
             for axis, size in enumerate(full.shape)
         ]
-        return float(_contracted(full, parts)[0].real / self._constant)
+        return float(contracted(full, parts)[0].real / self._constant)
 
     def mean_and_covariance(self) -> tuple[Floats, Floats]:
         """Mean (d,) and covariance (d, d)."""
@@ -289,7 +294,7 @@ class FourierDensity:
         bends = [-steps[i] * steps[j] * self.coefficients for i, j in pairs]
         evaluate = self._evaluator(*slopes, *bends)
         angles = starts
-        for _ in range(_MOST_STEPS):
+        for _ in range(MOST_STEPS):
             found = evaluate(angles)
             hessian = np.empty((len(angles), self.d, self.d))
             for place, (i, j) in enumerate(pairs, start=self.d):
@@ -300,7 +305,7 @@ class FourierDensity:
             move = np.einsum("nij,nj->ni", axes, slope / bend)
             move = np.clip(angles + move, starts - width, starts + width) - angles
             angles = angles + move
-            if np.abs(move).max(initial=0) < _STEP_TOL:
+            if np.abs(move).max(initial=0) < STEP_TOL:
                 break
         return angles
 
@@ -334,40 +339,6 @@ class FourierDensity:
         return result.real
 
 
-def _integrated(coefficients: NDArray[Any]) -> NDArray[Any]:
-    """Series (..., M + 1) of the integral by the angle, but for its linear part."""
-    step = np.arange(1, coefficients.shape[-1])
-    integral = np.zeros_like(coefficients)
-    integral[..., 1:] = coefficients[..., 1:] * 1j / step
-    return integral
-
-
-def _power_integrals(size: int, power: int) -> NDArray[Any]:
-    """Integrals of ``θ^p exp(-ilθ) / 2π`` over the period, for all l of an axis."""
-    step = np.arange(-(size // 2), size // 2 + 1)
-    constant = step == 0
-    safe = np.where(constant, 1, step)
-    signs = (-1.0) ** step
-    result = constant.astype(complex)
-    for p in range(1, power + 1):  # by parts
-        ends = (math.pi**p - (-math.pi) ** p) / _TURN
-        result = np.where(
-            constant,
-            (math.pi ** (p + 1) - (-math.pi) ** (p + 1)) / ((p + 1) * _TURN),
-            (ends * signs - p * result) * 1j / safe,
-        )
-    return result
-
-
-def _contracted(full: NDArray[Any], parts: list[NDArray[Any]]) -> NDArray[Any]:
-    """``Σ_l c_l Π_axis v[:, l]`` over the first axes, for parts v (n, m_axis)."""
-    first, *others = parts
-    result = np.tensordot(first, full, axes=1)  # (n, m_2, ...)
-    for part in others:
-        result = np.einsum("nl...,nl->n...", result, part)
-    return result
-
-
 def _tops(values: Floats) -> NDArray[np.bool_]:
     """Which nodes no neighbour exceeds; of equal neighbours, one."""
     axes = tuple(range(values.ndim))
@@ -378,61 +349,6 @@ def _tops(values: Floats) -> NDArray[np.bool_]:
             other = np.roll(values, shift, axis=axes)
             top &= values > other if shift > (0,) * values.ndim else values >= other
     return top
-
-
-def row_quantiles(series: NDArray[Any], shares: Floats) -> Floats:
-    """Angles below which each of many series (n, M + 1) has its share (n,)."""
-    count = next_fast_len(_FINER[1] * (2 * series.shape[1] - 1), real=True)
-    level = series[:, :1].real
-    integral = _integrated(series)
-    waves = np.pad(integral.conj(), ((0, 0), (0, count // 2 + 1 - series.shape[1])))
-    table = np.roll(irfft(waves, count, norm="forward"), count // 2, axis=1)
-    nodes = (np.arange(count) - count // 2) * (_TURN / count)
-    table = table + level * (nodes + math.pi)
-    start = _row_values(integral, np.full(len(series), -math.pi))[:, None]
-    reached = np.maximum.accumulate((table - start) / (_TURN * level), axis=1)
-    place = (reached < shares[:, None]).sum(axis=1)
-    low = np.where(place > 0, nodes[np.maximum(place - 1, 0)], -math.pi)
-    high = np.where(place < count, nodes[np.minimum(place, count - 1)], math.pi)
-
-    def evaluate(angles: Floats) -> Floats:
-        both = _row_values(np.stack([integral, series]), angles)
-        both[0] += level[:, 0] * (angles + math.pi) - start[:, 0]
-        return both / (_TURN * level[:, 0])
-
-    return solve_increasing(evaluate, shares, low, high)
-
-
-def _row_values(series: NDArray[Any], angles: Floats) -> Floats:
-    """Value of each series (..., n, M + 1) at its own angle (n,)."""
-    waves = np.exp(1j * angles[:, None] * np.arange(series.shape[-1]))
-    return 2 * np.vecdot(waves, series).real - series[..., 0].real
-
-
-def solve_increasing(
-    evaluate: Callable[[Floats], Any], wanted: Floats, low: Floats, high: Floats
-) -> Floats:
-    """Where increasing functions reach values (n,), between ``low`` and ``high``.
-
-    Newton's steps where they stay inside the bracket, and its middle elsewhere.
-    ``evaluate`` gives function and derivative, shape (2, n).
-    """
-    place = (low + high) / 2
-    for _ in range(_MOST_STEPS):
-        value, slope = evaluate(place)
-        below = value < wanted
-        low, high = np.where(below, place, low), np.where(below, high, place)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            step = place - (value - wanted) / slope
-        good = (step >= low) & (step <= high)
-        after = np.where(good, step, (low + high) / 2)
-        going = (np.abs(after - place) > _STEP_TOL) & (
-            np.abs(value - wanted) > _SHARE_TOL
-        )
-        place = np.where(going, after, place)
-        if not going.any():
-            break
-    return place
 
 
 def _blocks(n: int, numbers_per_row: int) -> list[slice]:
