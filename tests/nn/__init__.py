@@ -15,17 +15,15 @@ from rhokit.nn import (
     RegressorHead,
     feature_layer,
 )
+from tests.pairs import each_once
 
 DTYPES = {torch.float32: torch.complex64, torch.float64: torch.complex128}
 
 
-def pairs(left, right, shift=0):
+def in_turn(left, right, shift=0):
     """Every member of either in at least one pair; ``shift`` makes other pairs."""
-    left, right = list(left), list(right)
-    count = max(len(left), len(right))
-    return [
-        (left[(i + shift) % len(left)], right[i % len(right)]) for i in range(count)
-    ]
+    left = list(left)
+    return each_once(left[shift:] + left[:shift], right)
 
 
 def double(array, requires_grad=False):

@@ -19,10 +19,10 @@ from tests.nn import (
     TRAINABLE,
     check_gradients,
     double,
+    in_turn,
     layer,
     normal,
     one_model,
-    pairs,
     rows_of,
     state_dtype,
     trained_weights,
@@ -36,8 +36,8 @@ every_sampling = pytest.mark.parametrize("sampling", SAMPLING_RULES)
 every_form_with_a_sampling = pytest.mark.parametrize(
     ("form", "sampling"),
     [
-        *pairs(["phase", "pair", "complex"], SAMPLING_RULES),
-        *pairs(["phase", "pair", "complex"], SAMPLING_RULES, shift=1),
+        *in_turn(["phase", "pair", "complex"], SAMPLING_RULES),
+        *in_turn(["phase", "pair", "complex"], SAMPLING_RULES, shift=1),
     ],
 )
 
@@ -116,7 +116,7 @@ class TestGradients:
 class TestMaps:
     """A layer computes what its map computes."""
 
-    @pytest.mark.parametrize(("d", "name"), [*pairs([1, 2, 3], MAPS), (3, "phase")])
+    @pytest.mark.parametrize(("d", "name"), [*in_turn([1, 2, 3], MAPS), (3, "phase")])
     def test_states(self, name, d):
         feature_map = MAPS[name].fit(draw(60, d))
         rows = draw(25, d, seed=6)

@@ -34,7 +34,7 @@ from rhokit.nn import (
     TrainingWarning,
 )
 from rhokit.nn.holdout import split_batch
-from tests.nn import pairs
+from tests.nn import in_turn
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(150, 2))
@@ -222,14 +222,14 @@ BAD = {
 
 
 class TestBadParameters:
-    @pytest.mark.parametrize(("cls", "name"), pairs(MODELS, BAD), ids=label)
+    @pytest.mark.parametrize(("cls", "name"), in_turn(MODELS, BAD), ids=label)
     def test_bad_parameters_are_named_with_their_owner(self, cls, name):
         message = f"The '{name}' parameter of {cls.__name__} must"
         with pytest.raises(ValueError, match=message):
             make(cls, **{name: BAD[name]}).fit(X, target_of(cls))
 
     @pytest.mark.parametrize(
-        ("cls", "device"), pairs(MODELS, ["foo", "cuda"]), ids=label
+        ("cls", "device"), in_turn(MODELS, ["foo", "cuda"]), ids=label
     )
     def test_device_that_is_not_there(self, cls, device):
         if device == "cuda" and torch.cuda.is_available():
@@ -368,7 +368,7 @@ STARTS = [
     {"dtype": "float32", "feature_map": "landmarks"},
 ]
 FROM = [(cls, {}) for cls in MODELS]
-FROM += [*pairs(MODELS, STARTS), *pairs(MODELS, STARTS, shift=2)]
+FROM += [*in_turn(MODELS, STARTS), *in_turn(MODELS, STARTS, shift=2)]
 FROM += [
     (DMKDClassifierSGD, {"priors": "uniform"}),
     (DMKDClassifierSGD, {"priors": [0.3, 0.7], "rank": 3}),
@@ -524,7 +524,7 @@ TRAINED = [
 
 each_setting = pytest.mark.parametrize(
     ("cls", "settings"),
-    [*pairs(MODELS, TRAINED), *pairs(MODELS, TRAINED, shift=1)],
+    [*in_turn(MODELS, TRAINED), *in_turn(MODELS, TRAINED, shift=1)],
     ids=label,
 )
 MOVED = [
@@ -545,7 +545,7 @@ class TestTrained:
     @pytest.mark.filterwarnings("ignore::rhokit.nn.TrainingWarning")
     @pytest.mark.parametrize(
         ("cls", "moved"),
-        [*pairs(MODELS, MOVED), *pairs(MODELS, MOVED, shift=1)],
+        [*in_turn(MODELS, MOVED), *in_turn(MODELS, MOVED, shift=1)],
         ids=label,
     )
     @pytest.mark.parametrize("train_features", [False, True])

@@ -41,10 +41,10 @@ from tests.nn import (
     check_gradients,
     double,
     grid,
+    in_turn,
     layer,
     normal,
     one_model,
-    pairs,
     parts,
     rows_of,
     state_dtype,
@@ -53,14 +53,14 @@ from tests.nn import (
 from tests.reference import core_oracles as oracle
 
 every_head = pytest.mark.parametrize("head", HEADS)
-each_pair = pytest.mark.parametrize(("head", "name"), pairs(HEADS, LAYERS))
+each_pair = pytest.mark.parametrize(("head", "name"), in_turn(HEADS, LAYERS))
 each_trainable_pair = pytest.mark.parametrize(
-    ("head", "name"), pairs(HEADS, TRAINABLE, shift=1)
+    ("head", "name"), in_turn(HEADS, TRAINABLE, shift=1)
 )
 few_pairs = pytest.mark.parametrize(
-    ("head", "name"), pairs(HEADS, ["phase", "complex", "landmarks"])
+    ("head", "name"), in_turn(HEADS, ["phase", "complex", "landmarks"])
 )
-other_pairs = pytest.mark.parametrize(("head", "name"), pairs(HEADS, LAYERS, shift=2))
+other_pairs = pytest.mark.parametrize(("head", "name"), in_turn(HEADS, LAYERS, shift=2))
 every_layer = pytest.mark.parametrize("name", LAYERS)
 
 
@@ -195,7 +195,7 @@ class TestCore:
         assert network.log_mass() == 0
 
     @pytest.mark.parametrize(
-        ("head", "name"), pairs(["classes", "priors", "joint", "overlaps"], LAYERS)
+        ("head", "name"), in_turn(["classes", "priors", "joint", "overlaps"], LAYERS)
     )
     def test_classes(self, head, name):
         features = layer(name)
@@ -308,7 +308,7 @@ class TestOnePass:
     """The module of a one-pass model predicts what the model does."""
 
     @pytest.mark.parametrize(
-        ("rank", "name"), [*pairs([None, 5], GAUSSIAN_MAPS), (5, "landmarks")]
+        ("rank", "name"), [*in_turn([None, 5], GAUSSIAN_MAPS), (5, "landmarks")]
     )
     def test_density(self, name, rank):
         rows, _, _ = draw()
@@ -319,7 +319,7 @@ class TestOnePass:
     @pytest.mark.parametrize("rank", [None, 5])
     @pytest.mark.parametrize(
         ("priors", "name"),
-        pairs(["empirical", [0.1, 0.6, 0.3]], GAUSSIAN_MAPS),
+        in_turn(["empirical", [0.1, 0.6, 0.3]], GAUSSIAN_MAPS),
         ids=str,
     )
     def test_classes(self, name, rank, priors):
@@ -333,7 +333,7 @@ class TestOnePass:
     @pytest.mark.parametrize("rank", [None, 5])
     @pytest.mark.parametrize(
         ("output_map", "name"),
-        pairs(["onehot", SoftmaxFeatures(n_components=3, beta=2.0)], GAUSSIAN_MAPS),
+        in_turn(["onehot", SoftmaxFeatures(n_components=3, beta=2.0)], GAUSSIAN_MAPS),
         ids=lambda each: each if isinstance(each, str) else "softmax",
     )
     def test_joint_classes(self, name, rank, output_map):
@@ -348,7 +348,7 @@ class TestOnePass:
         same(network(scaled).exp(), [model.predict_proba(rows[:40])])
 
     @pytest.mark.parametrize(
-        ("rank", "name"), [*pairs([5, None], GAUSSIAN_MAPS), (None, "landmarks")]
+        ("rank", "name"), [*in_turn([5, None], GAUSSIAN_MAPS), (None, "landmarks")]
     )
     def test_values(self, name, rank):
         rows, _, target = draw()

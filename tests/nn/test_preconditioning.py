@@ -13,18 +13,18 @@ from tests.nn import (
     LAYERS,
     TRAINABLE,
     check_gradients,
+    in_turn,
     layer,
     normal,
-    pairs,
     parts,
     rows_of,
     state_dtype,
 )
 
 every_head = pytest.mark.parametrize("head", HEADS)
-each_pair = pytest.mark.parametrize(("head", "name"), pairs(HEADS, LAYERS))
+each_pair = pytest.mark.parametrize(("head", "name"), in_turn(HEADS, LAYERS))
 few_pairs = pytest.mark.parametrize(
-    ("head", "name"), pairs(HEADS, ["phase", "complex", "landmarks"])
+    ("head", "name"), in_turn(HEADS, ["phase", "complex", "landmarks"])
 )
 FROZEN_OR_NOT = [
     *((name, False) for name in LAYERS),
@@ -171,7 +171,7 @@ class TestPrecondition:
 
     @pytest.mark.parametrize(
         ("head", "name"),
-        pairs(HEADS, ["phase", "complex", "landmarks", "quadrature"], shift=1),
+        in_turn(HEADS, ["phase", "complex", "landmarks", "quadrature"], shift=1),
     )
     def test_gradients(self, head, name):
         features = layer(name)
@@ -180,7 +180,7 @@ class TestPrecondition:
         other = coordinates.precondition(network, 0, at_random=False)
         check_gradients(other, rows_of(features))
 
-    @pytest.mark.parametrize(("head", "which"), pairs(HEADS, FROZEN_OR_NOT), ids=str)
+    @pytest.mark.parametrize(("head", "which"), in_turn(HEADS, FROZEN_OR_NOT), ids=str)
     def test_undone_after_a_step(self, head, which):
         name, trainable = which
         features = layer(name, trainable=trainable)
