@@ -120,7 +120,7 @@ class Model:
         state = model.total(batch, target)
         if model.state is not None:
             state = state + model.state
-        if readout.has_target and readout.needs_sample:
+        if readout.may_sample and readout.needs_sample:
             fresh = model.sampled(batch, target, plan.sample_rows)
             sample = fresh if sample is None else sample + fresh
         return replace(model, state=state, sample=sample, cache=Cache())
@@ -205,8 +205,10 @@ class Model:
         ]
         return parts[0] if len(parts) == 1 else parts[0].beside(*parts[1:])
 
-    def sampled(self, batch: Batch, target: NDArray[Any], size: int) -> RowSample:
+    def sampled(self, batch: Batch, target: Any, size: int) -> RowSample:
         """At most so many of these rows, chosen by what they are."""
+        if target is None:
+            target = np.zeros(len(batch), dtype=np.intp)
         names = self.readout.names(target)
         return RowSample.of(batch.rows, target, batch.weights, size, names)
 

@@ -34,6 +34,8 @@ class ReadOut(ABC):
     kind: ClassVar[str]
     """What is answered: ``"density"``, ``"classes"``, ``"ordered"`` or ``"values"``."""
     has_target: ClassVar[bool] = True
+    may_sample: ClassVar[bool] = True
+    """Whether there are parameters for which rows are kept to be left out."""
     takes_series: ClassVar[bool] = True
     """Whether the outcomes' states may be Fourier series."""
     landmarks_by_group: ClassVar[bool] = False

@@ -16,6 +16,7 @@ class DensityReadOut(ReadOut):
 
     name = kind = "density"
     has_target = False
+    may_sample = False
 
     def check(self, y: Any, n_rows: int, owner: str) -> None:
         """No target is looked at."""
