@@ -22,11 +22,15 @@ from rhokit import (
     DensityMatrix,
     DMKDClassifier,
     FourierFeatures,
+    GridFeatures,
     LandmarkFeatures,
     LowRankDensityMatrix,
     MeanEmbeddingKDE,
     OneHotFeatures,
+    QMClassifier,
     QMRegressor,
+    QuadratureFeatures,
+    SoftmaxFeatures,
 )
 from rhokit.core import FeatureMean, ToeplitzDensityMatrix
 from rhokit.features import MAPS as MAPS_BY_NAME
@@ -276,6 +280,15 @@ class TestColumnNames:
     def test_a_model_without_names_gets_none(self):
         again = through_a_file(CASES["density-rank"].model)
         assert not hasattr(again, "feature_names_in_")
+
+
+class TestTargets:
+    def test_a_range_may_be_a_point(self):
+        settings = SMALL | {"feature_map": "landmarks"}
+        model = QMRegressor(**settings, n_levels=4, beta=3.0)
+        model.fit(plane(), np.full(len(plane()), 1.5))
+        again = through_a_file(model)
+        assert_array_equal(again.predict(plane()[:4]), model.predict(plane()[:4]))
 
 
 class TestLabels:
@@ -562,6 +575,14 @@ class TestMaps:
         assert plain(again.get_params()) == plain(feature_map.get_params())
         assert not hasattr(again, "n_features_in_")
 
+    @pytest.mark.parametrize("kind", [GridFeatures, QuadratureFeatures])
+    def test_a_box_may_be_a_point(self, kind):
+        rows = np.full((3, 1), 2.5)
+        feature_map = kind().fit(rows)
+        again = through_a_file(feature_map)
+        assert_array_equal(again.low_, again.high_)
+        assert_array_equal(again.transform(rows), feature_map.transform(rows))
+
     def test_categories_of_any_plain_value(self):
         rows = np.array([["a", 1], [None, 2.5], ["", True], ["ü", None]], dtype=object)
         onehot = OneHotFeatures().fit(rows)
@@ -828,6 +849,19 @@ class TestWhatCannotBeSaved:
         with pytest.raises(TypeError):
             rhokit.save(Own(), tmp_path / "model.rhokit")
         assert not list(tmp_path.iterdir())
+
+
+class TestParameters:
+    @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+    def test_arrays_keep_their_dtype(self, dtype):
+        again = through_a_file(DMKDE(scale=np.array([1, 2], dtype=dtype)))
+        assert again.scale.dtype == dtype
+        assert again.scale.tolist() == [1, 2]
+
+    def test_output_maps_may_be_as_large_as_said(self):
+        output = SoftmaxFeatures(n_components=2**16)
+        again = through_a_file(QMClassifier(output_map=output))
+        assert again.output_map.n_components == 2**16
 
 
 class TestRandomGenerators:
