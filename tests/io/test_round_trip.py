@@ -404,9 +404,10 @@ class TestGoingOn:
         assert again.classes_.tolist() == ["aphid", "bat", "bee", "cicada"]
         assert_same_answers(again, model, case.queries)
 
-    def test_a_model_without_rows_any_more(self):
+    @pytest.mark.parametrize("feature_map", ["fourier", "grid"])
+    def test_a_model_without_rows_any_more(self, feature_map):
         """What is left of sums that cancel is rounding, of either sign."""
-        model = DMKDE(**SMALL, feature_map="fourier").fit(plane())
+        model = DMKDE(**SMALL, feature_map=feature_map).fit(plane())
         for part in (slice(0, 13), slice(13, 50), slice(50, None)):
             model.unlearn(plane()[part])
         assert model.state_.weight == 0
