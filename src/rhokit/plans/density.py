@@ -30,18 +30,22 @@ def plan_density(request: PlanRequest, batch: Batch) -> Plan:
     scaled = scaling.apply(rows)
     chooser = MapChooser(request, scaled, weights, schema=columns.schema)
     if not request.is_gaussian:
-        return Plan(columns, scaling, None, chooser(None), request.representation)
+        feature_map = chooser(None)
+        own = feature_map.representation
+        kind = request.representation if own == "matrix" else own
+        return Plan(columns, scaling, None, feature_map, kind)
     rng = np.random.default_rng(request.seed)
     gamma = request.gamma
     gamma = choose_gamma(gamma, chooser, rng) if isinstance(gamma, str) else gamma
     feature_map = chooser(gamma * 2 / request.power)
-    if feature_map.representation == "series":
-        return Plan(columns, scaling, gamma, feature_map, "series")
+    own = feature_map.representation  # what a map asks for, if it is no matrix
+    kind = request.representation if own == "matrix" else own
+    if own == "series":
+        return Plan(columns, scaling, gamma, feature_map, kind)
     if columns.n_features <= 2:
         _warn_of_landmarks(chooser, gamma, feature_map.n_columns_)
     with small_algebra(scaled.shape[1]):
         proposal = Proposal.from_rows(scaled, weights, gamma, rng)
-    kind = request.representation
     return Plan(columns, scaling, gamma, feature_map, kind, proposal=proposal)
 
 

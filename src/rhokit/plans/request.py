@@ -10,7 +10,6 @@ from rhokit.features import FeatureMap
 from rhokit.features.bandwidth import BANDWIDTH_RULES
 from rhokit.features.registry import MAPS, planned_names
 
-MAP_NAMES = ("auto", *planned_names())
 GAMMA_RULES = ("loo", *BANDWIDTH_RULES)
 
 
@@ -21,7 +20,7 @@ class PlanRequest:
     Parameters
     ----------
     feature_map : str or FeatureMap
-        A name of :data:`MAP_NAMES`, or an instance to be cloned and given the γ.
+        ``"auto"``, a registered name, or an instance to be cloned and given the γ.
     gamma : float or str
     n_components : int
     scale : str, array-like or None
@@ -95,19 +94,27 @@ def takes_categories(wanted: Any) -> bool:
 
 def check_map(wanted: Any, takes_series: bool = True) -> None:
     """Refuse what is neither a name nor a map, and grids where they do not serve."""
-    is_map = isinstance(wanted, FeatureMap)
-    if not is_map and not (isinstance(wanted, str) and wanted in MAP_NAMES):
-        raise ValueError(
-            f"The 'feature_map' parameter must be one of {MAP_NAMES} or an instance of "
-            f"FeatureMap. Got {wanted!r} instead."
-        )
-    made = wanted if is_map else MAPS.get(wanted, FeatureMap)
+    made: Any = wanted
+    if isinstance(wanted, str):
+        made = FeatureMap if wanted == "auto" else MAPS.get(wanted)
+        if wanted != "auto" and (made is None or "gamma" not in made.settings):
+            raise _no_map(wanted)
+    elif not isinstance(wanted, FeatureMap):
+        raise _no_map(wanted)
     if made.representation == "series" and not takes_series:
         raise ValueError(
             "The 'feature_map' parameter must not be a grid where a matrix is needed, "
             "as it is for a rank, for joint states and for training: take "
             f"'quadrature'. Got {wanted!r} instead."
         )
+
+
+def _no_map(wanted: Any) -> ValueError:
+    names = ("auto", *planned_names())
+    return ValueError(
+        f"The 'feature_map' parameter must be one of {names} or an instance of "
+        f"FeatureMap. Got {wanted!r} instead."
+    )
 
 
 def refuse_maps_of_numbers(wanted: Any, columns: Columns) -> None:

@@ -68,7 +68,7 @@ class Representation(ABC):
     """Of overlaps, that a density adds up: 2 for density matrices."""
     may_be_series: ClassVar[bool] = False
     """Whether a map of series may take its place."""
-    state_records: ClassVar[dict[str, Record]]
+    state_records: ClassVar[dict[str, Record]] = {}
     """What a model file holds of each kind of state, by the name of the kind."""
 
     # ---- what a subclass says -------------------------------------------------------
