@@ -78,59 +78,10 @@ class TestColumns:
     """``φ(x) = e^s Bᵀ c(x)``, which is what estimators compute with."""
 
     @every_map
-    def test_shapes_and_dtypes(self, feature_map):
-        fitted = fit(feature_map)
-        columns, _ = fitted.columns(ROWS)
-        states = fitted.transform(ROWS)
-        assert columns.shape == (40, fitted.n_columns_)
-        assert columns.dtype == fitted.column_dtype_
-        assert states.shape == (40, fitted.n_components_)
-        assert states.dtype == fitted.column_dtype_
-        if fitted.whitening_ is None:
-            assert fitted.n_columns_ == fitted.n_components_
-        else:
-            assert fitted.whitening_.shape == (fitted.n_columns_, fitted.n_components_)
-
-    @every_map
-    @pytest.mark.parametrize("relative", [False, True])
-    def test_states_are_whitened_columns(self, feature_map, relative):
-        fitted = fit(feature_map)
-        columns, scale = fitted.columns(ROWS, relative=relative)
-        if fitted.whitening_ is not None:
-            columns = columns @ fitted.whitening_
-        if scale is not None:
-            assert relative
-            columns = columns * np.exp(scale)[:, None]
-        assert_allclose(columns, fitted.transform(ROWS), atol=1e-12)
-
-    @every_map
-    def test_row_scale(self, feature_map):
-        fitted = fit(feature_map)
-        scale = np.random.default_rng(0).uniform(size=40)
-        plain, _ = fitted.columns(ROWS)
-        scaled, _ = fitted.columns(ROWS, row_scale=scale)
-        assert_allclose(scaled, plain * scale[:, None], atol=1e-12)
-
-    @every_map
-    def test_memory_that_is_offered_changes_nothing(self, feature_map):
-        fitted = fit(feature_map)
-        plain, _ = fitted.columns(ROWS)
-        memory = np.full(plain.shape, np.nan, plain.dtype)
-        columns, _ = fitted.columns(ROWS, out=memory)
-        assert_array_equal(columns, plain)
-
-    @every_map
     def test_overlaps_are_at_most_one(self, feature_map):
         states = fit(feature_map).transform(ROWS)
         if getattr(feature_map, "normalize", True):
             assert squared_overlaps(states, states).max() <= 1 + 1e-9
-
-    @every_map
-    def test_rows_do_not_see_each_other(self, feature_map):
-        fitted = fit(feature_map)
-        together = fitted.transform(ROWS)
-        alone = np.concatenate([fitted.transform(row[None]) for row in ROWS])
-        assert_allclose(alone, together, atol=1e-12)
 
     @every_map
     @pytest.mark.parametrize("threads", [1, 2])
@@ -171,15 +122,6 @@ class TestScikitLearn:
         assert_array_equal(np.asarray(frame), fit(feature_map).transform(ROWS))
 
     @every_map
-    def test_clone(self, feature_map):
-        fitted = fit(feature_map)
-        copy = clone(fitted)
-        assert copy.get_params() == feature_map.get_params()
-        with pytest.raises(NotFittedError):
-            copy.transform(ROWS)
-        assert copy.fit(ROWS).fingerprint() == fitted.fingerprint()
-
-    @every_map
     @pytest.mark.parametrize(
         ("method", "arguments"),
         [("transform", [ROWS]), ("fingerprint", []), ("get_feature_names_out", [])],
@@ -197,29 +139,6 @@ class TestScikitLearn:
 
 
 class TestFingerprint:
-    @every_map
-    def test_equal_fits(self, feature_map):
-        first, again = fit(feature_map), fit(feature_map)
-        assert first.fingerprint() == again.fingerprint()
-        assert_array_equal(first.transform(ROWS), again.transform(ROWS))
-
-    @every_map
-    def test_pickle(self, feature_map):
-        fitted = fit(feature_map)
-        copy = pickle.loads(pickle.dumps(fitted))
-        assert copy.fingerprint() == fitted.fingerprint()
-        assert_array_equal(copy.transform(ROWS), fitted.transform(ROWS))
-
-    @every_map
-    def test_prediction_changes_nothing(self, feature_map):
-        fitted = fit(feature_map)
-        before = pickle.dumps(fitted)
-        rows = ROWS.copy()
-        fitted.transform(rows)
-        fitted.columns(rows, relative=True)
-        assert pickle.dumps(fitted) == before
-        assert_array_equal(rows, ROWS)
-
     def test_all_maps_differ(self):
         prints = {name: fit(m).fingerprint() for name, m in MAPS.items()}
         assert len(set(prints.values())) == len(prints)
@@ -371,16 +290,16 @@ def with_entry(value, row=3, column=1):
 
 
 BAD_ROWS = {
-    "nan": (with_entry(np.nan), "NaN in column 1 .*row 3"),
-    "infinity": (with_entry(-np.inf), "infinity in column 1 .*row 3"),
-    "text": (with_entry("many"), "column 1 of X holds 'many'"),
+    "nan": (with_entry(np.nan), "row 3: column 1: .*NaN"),
+    "infinity": (with_entry(-np.inf), "row 3: column 1: .*infinity"),
+    "text": (with_entry("many"), "column 1: .* X holds 'many'"),
     "named column": (
         pd.DataFrame(with_entry(np.nan), columns=["a", "b"]),
-        "NaN in column 'b'",
+        "column 'b': .*NaN",
     ),
     "text in a named column": (
         pd.DataFrame(with_entry("many"), columns=["a", "b"]),
-        "column 'b' of X holds 'many'",
+        "column 'b': .* X holds 'many'",
     ),
     "no rows": (ROWS[:0], "0 sample"),
     "one dimension": (ROWS[:, 0], "Expected 2D array"),
@@ -389,11 +308,13 @@ BAD_ROWS = {
 
 
 class TestErrors:
-    @every_numeric_map
+    """What is said; that all maps refuse it, and stay as they were, is a law."""
+
     @pytest.mark.parametrize(
         ("rows", "message"), BAD_ROWS.values(), ids=BAD_ROWS.keys()
     )
-    def test_bad_rows(self, feature_map, rows, message):
+    def test_bad_rows(self, rows, message):
+        feature_map = MAPS["landmarks"]
         fitted = fit(feature_map)
         before = pickle.dumps(fitted)
         for method in (clone(feature_map).fit, fitted.fit):
@@ -401,25 +322,17 @@ class TestErrors:
                 method(rows)
         assert pickle.dumps(fitted) == before
 
-    @every_numeric_map
-    @pytest.mark.parametrize("kind", ["nan", "infinity", "text"])
-    def test_bad_rows_to_transform(self, feature_map, kind):
-        rows, message = BAD_ROWS[kind]
-        with pytest.raises(ValueError, match=message):
-            fit(feature_map).transform(rows)
-
     @every_map
     def test_wrong_width(self, feature_map):
         with pytest.raises(ValueError, match=r"X has 3 features, but .* expecting 2"):
             fit(feature_map).transform(np.zeros((4, 3)))
 
-    @every_map
     @pytest.mark.parametrize(
         ("weights", "message"),
         [
             (
                 np.full(40, -1.0),
-                "sample_weight must not be negative, got -1.0 in row 0",
+                "row 0: sample_weight must not be negative, got -1.0",
             ),
             (np.zeros(40), "sample_weight is zero for every row"),
             (np.ones(39), r"sample_weight must have shape \(40,\)"),
@@ -427,9 +340,9 @@ class TestErrors:
         ],
         ids=["negative", "zero", "too few", "nan"],
     )
-    def test_bad_weights(self, feature_map, weights, message):
+    def test_bad_weights(self, weights, message):
         with pytest.raises(ValueError, match=message):
-            fit(feature_map, sample_weight=weights)
+            fit(MAPS["landmarks"], sample_weight=weights)
 
     @pytest.mark.parametrize(
         ("name", "parameter", "value"),

@@ -101,7 +101,7 @@ class TestPlanned:
 
     @every_name
     def test_what_a_plan_leaves_open_stays_as_it_is(self, name):
-        made = MAPS[name].planned(gamma=3.0)
+        made = make_map(name, gamma=3.0)
         assert made.get_params() == MAPS[name](gamma=3.0).get_params()
 
     def test_settings_of_each(self):
