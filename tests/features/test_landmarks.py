@@ -252,7 +252,7 @@ class TestSelection:
 
     @every_selection
     def test_more_rows_than_are_looked_at(self, selection, monkeypatch):
-        monkeypatch.setattr("rhokit.features.landmarks._SELECTION_ROWS", 100)
+        monkeypatch.setattr("rhokit.features.selection._SELECTION_ROWS", 100)
         rows = np.random.default_rng(0).normal(size=(500, 2))
         landmarks = select_landmarks(rows, None, 7, selection, np.random.default_rng(0))
         assert landmarks.shape == (7, 2)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
+from rhokit.batch import Columns
 from rhokit.features import (
     MAPS,
     FeatureMap,
@@ -76,11 +77,10 @@ class TestDeclared:
         fitted = make_map(name, gamma=1.0, n_components=8).fit(ROWS)
         assert fitted.can_integrate == (name in ("grid", "landmarks"))
 
-    def test_moved_landmarks_cannot_integrate(self):
+    def test_landmarks_can_integrate_unless_normalised(self):
         fitted = LandmarkFeatures(n_components=8).fit(ROWS)
-        moved = fitted.with_landmarks(fitted.landmarks_ + 0.1, ROWS)
-        assert not moved.can_integrate
-        assert moved.with_gamma(2.0, ROWS, None).can_integrate
+        assert fitted.with_landmarks(fitted.landmarks_ + 0.1, ROWS).can_integrate
+        assert not LandmarkFeatures(normalize=True).can_integrate
 
     def test_representation(self):
         series = {name for name, cls in MAPS.items() if cls.representation != "matrix"}
@@ -171,21 +171,13 @@ class TestRegister:
         assert FeatureMap.name == ""
 
 
-class TestFittedValues:
+class TestFiles:
     @pytest.mark.parametrize("name", MAPS)
-    def test_no_private_names(self, name):
+    def test_what_a_file_holds_is_all_that_a_map_is(self, name):
         fitted = MAPS[name]().fit(ROWS)
-        fitted._secret_ = 1
-        names = fitted.fitted_values().keys()
-        assert "n_features_in_" in names
-        assert all(each[0] != "_" and each[-1] == "_" for each in names)
-
-    @pytest.mark.parametrize("name", MAPS)
-    def test_restore_from_them(self, name):
-        """Parameters and these values are all that a map is."""
-        fitted = MAPS[name]().fit(ROWS)
-        other = MAPS[name](**fitted.get_params())
-        vars(other).update(fitted.fitted_values())
-        other.restore()
+        names = MAPS[name].file_fields
+        assert not any(each.startswith("_") for each in names)
+        values = {each: getattr(fitted, f"{each}_") for each in names}
+        other = MAPS[name].from_file(fitted.get_params(), Columns(2), values)
         assert other.fingerprint() == fitted.fingerprint()
         np.testing.assert_array_equal(other.transform(ROWS), fitted.transform(ROWS))
