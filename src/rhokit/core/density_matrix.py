@@ -217,7 +217,7 @@ class LowRankDensityMatrix:
         return DensityMatrix(adjoint(rows) @ rows, shares @ self.weight)
 
     def summed(self) -> DensityMatrix:
-        """The same state as sums, which can take up further rows."""
+        """This state as sums, which can take up further rows."""
         total = self.normalized() * self.weight[:, None, None]
         return DensityMatrix(wide(total), self.weight)
 
@@ -255,7 +255,7 @@ class LowRankDensityMatrix:
 
     @property
     def numbers(self) -> Array:
-        """What is held: the factors."""
+        """The factors, which are what is held."""
         return self.factor
 
     def _repr_html_(self) -> str:

@@ -1,4 +1,4 @@
-"""What gradient training minimises: means over rows, one number per model.
+"""Losses of gradient training: means over rows, one number per model.
 
 Rows are the last axis of what is compared; leading axes are those of many models.
 Weights, where there are any, have mean one. The paper's likelihood and cross-entropy

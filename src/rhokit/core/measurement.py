@@ -25,7 +25,7 @@ def factor_born(states: Array, factor: Array) -> Array:
 
 
 def reduced_states(states: Array, factor: Array) -> Array:
-    r"""What measuring the inputs leaves of a joint state: shape (..., n, D_Y, D_Y).
+    r"""State that measuring the inputs leaves of a joint one: shape (..., n, D_Y, D_Y).
 
     .. math:: \mathrm{Tr}_X[\pi_x \rho\, \pi_x], \qquad
               \pi_x = \phi(x)\phi(x)^\dagger \otimes I,

@@ -64,7 +64,7 @@ def log_posterior(logs: Array, log_priors: Array, least: float = 0.0) -> Array:
 def leave_one_out(
     measured: Array, own: Array, row_weight: Array, total_weight: float
 ) -> Array:
-    r"""What a row measures once its own weight is taken out of the state.
+    r"""Value that a row measures once its own weight is taken out of the state.
 
     .. math:: m_{-i} = \frac{W m_i - w_i \,\kappa_i}{W - w_i}, \qquad
               \kappa_i = |\langle\phi_i|\phi_i\rangle|^2

@@ -1,4 +1,4 @@
-"""What all exact states are: sums over rows, one per outcome, that add up."""
+"""Exact states: sums over rows, one per outcome, that add up."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
@@ -68,7 +68,7 @@ class Sums:
         return self._like(self.total * factor, self.weight * factor)
 
     def spread(self, places: list[int], n_outcomes: int) -> Self:
-        """The same sums as outcomes ``places`` among ``n_outcomes``; no row elsewhere.
+        """These sums as outcomes ``places`` among ``n_outcomes``; no row elsewhere.
 
         So states that know different outcomes are brought to the same ones.
         """
@@ -112,7 +112,7 @@ class Sums:
 
     @property
     def numbers(self) -> Array:
-        """What is held: the sums."""
+        """The sums, which are what is held."""
         return self.total
 
     def _repr_html_(self) -> str:

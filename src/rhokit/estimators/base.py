@@ -36,14 +36,14 @@ def _has_matrices(estimator: Any) -> bool:
 
 
 class OnePassEstimator(BaseEstimator, ABC):
-    """What all one-pass estimators share: learning, merging, forgetting.
+    """The base of one-pass estimators: learning, merging, forgetting.
 
     A subclass says what its read-out is, and hands on what that answers.
     """
 
     _parameter_table: ClassVar[dict[str, Any]] = COMMON
     representation: ClassVar[str] = "matrix"
-    """What a state is, unless the map makes series."""
+    """Name of what a state is, unless the map makes series."""
     schema_: Schema | None = None
     model_: Model
     n_features_in_: int
@@ -295,7 +295,7 @@ class OnePassEstimator(BaseEstimator, ABC):
         return self.asked(self.model_)
 
     def fitted_model(self) -> Model:
-        """The same of a model that holds rows: one snapshot, which nothing changes."""
+        """The model, if it holds rows: one snapshot, which nothing changes."""
         check_is_fitted(self)
         model = self.asked(self.model_)
         if not model.has_rows:
@@ -372,7 +372,7 @@ class OnePassEstimator(BaseEstimator, ABC):
 
     @property
     def candidates_(self) -> list[Candidate]:
-        """What leave-one-out compared, each with its score."""
+        """Choices that leave-one-out compared, each with its score."""
         return list(self.model_.plan.candidates)
 
     @property

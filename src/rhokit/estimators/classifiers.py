@@ -14,7 +14,7 @@ from rhokit.validation import Interval, StrOptions
 
 
 class ClassEstimator(ClassifierMixin, OnePassEstimator):
-    """What all classifiers answer: labels, and a probability for each of them."""
+    """The base of classifiers: labels, and a probability for each of them."""
 
     def partial_fit(  # type: ignore[override]  # the order of scikit-learn
         self,

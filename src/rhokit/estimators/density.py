@@ -17,7 +17,7 @@ from rhokit.validation import check_count, check_weights, generator
 
 
 class DensityEstimator(DensityMixin, OnePassEstimator):
-    """What all density estimators answer, whatever their state is."""
+    """The base of density estimators, whatever their state is."""
 
     def make_readout(self, known: Any = None) -> DensityReadOut:
         return known or DensityReadOut()

@@ -239,7 +239,7 @@ def first_good_size(
 
 
 def _next_error(errors: list[float]) -> float:
-    """What the next error will not exceed, as far as those seen can tell."""
+    """Bound that the next error will not exceed, as far as those seen can tell."""
     largest, n = max(errors), len(errors)
     if n < _FEWEST_DRAWS or not 0 < largest < np.inf:
         return largest

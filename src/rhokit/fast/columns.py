@@ -303,7 +303,7 @@ def _exponents_by_product(
 
 
 def _left_of_product(rows: Floats, rate: float) -> tuple[Floats, Floats]:
-    """What to multiply by :func:`distance_product`, and the shift per row to add.
+    """Factors for :func:`distance_product`, and the shift per row to add.
 
     Rows whose shift is beyond all numbers become zeros, and their shift the lowest.
     """

@@ -213,7 +213,7 @@ def mirror_triangle(matrix: NDArray[Any]) -> None:
 
 
 def mirror_corner(matrix: NDArray[Any]) -> None:
-    """The same for a small matrix, at once."""
+    """Factor of a small matrix, at once."""
     upper = np.triu(matrix, 1)
     matrix[...] = upper + upper.conj().T + np.diag(matrix.diagonal().real)
 

@@ -49,7 +49,7 @@ class _Transform(Protocol):
         """``Σ_i mass_i exp(i l·θ_i)``, of the series' shape."""
 
     def prepare(self, coefficients: NDArray[Any]) -> Any:
-        """What :meth:`values` needs of coefficients (K, ...)."""
+        """Form in which :meth:`values` takes coefficients (K, ...)."""
 
     def values(self, prepared: Any, angles: NDArray[Any]) -> NDArray[np.float64]:
         """``Re Σ_l c_l exp(-i l·θ)`` at angles (n, d), shape (K, n)."""
@@ -122,7 +122,7 @@ class Series:
         return self._transform.values(self._prepared, angles).T
 
     def born(self, angles: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The same for densities, whose negative values are rounding."""
+        """Values of densities, whose negative values are rounding."""
         values = self.values(angles)
         values[values < self._least] = 0
         return values

@@ -1,4 +1,4 @@
-"""What every feature map is: columns, a whitening, and a fingerprint."""
+"""The base of feature maps: columns, a whitening, and a fingerprint."""
 
 import hashlib
 from abc import ABC, abstractmethod
@@ -153,7 +153,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _by_blocks(
         self, X: Any, compute: Callable[[NDArray[Any]], NDArray[Any]]
     ) -> NDArray[Any]:
-        """What is computed from checked rows, block by block, put together."""
+        """Results of a computation on checked rows, made block by block."""
         check_is_fitted(self)
         rows = check_table(
             self, X, reset=False, dtype=self.dtype_, numeric=self.numeric_rows

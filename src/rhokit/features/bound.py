@@ -1,4 +1,4 @@
-"""What theory promises of random Fourier features: the paper's bound on DMKDE."""
+"""A guarantee for random Fourier features: the paper's bound on DMKDE."""
 
 import math
 from dataclasses import dataclass

@@ -66,7 +66,7 @@ class CosineFeatures(GaussianFeatures):
     def with_frequencies(
         self, frequencies: NDArray[Any], phases: NDArray[Any] | None
     ) -> Self:
-        """The same map with other frequencies (d, F) and phases (D,), as trained."""
+        """This map with other frequencies (d, F) and phases (D,), as trained."""
         other = copy(self)
         other.frequencies_ = np.asarray(frequencies, dtype=np.float64)
         wanted = None if phases is None else np.asarray(phases, dtype=np.float64)

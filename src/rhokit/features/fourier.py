@@ -155,7 +155,7 @@ class FourierFeatures(CosineFeatures):
     def with_frequencies(
         self, frequencies: NDArray[Any], phases: NDArray[Any] | None
     ) -> Self:
-        """The same map with other frequencies (d, F) and phases (D,), as trained."""
+        """This map with other frequencies (d, F) and phases (D,), as trained."""
         plain = copy(self)
         plain.signs_ = plain.lengths_ = None  # trained ones have lost their structure
         return super(FourierFeatures, plain).with_frequencies(frequencies, phases)

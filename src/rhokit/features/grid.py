@@ -283,17 +283,17 @@ class GridFeatures(BoxFeatures):
     # ---- states --------------------------------------------------------------------
 
     def sums(self, n_outcomes: int) -> SeriesSums:
-        """What adds up angles to the series of so many outcomes."""
+        """Sums that add up angles to the series of so many outcomes."""
         return SeriesSums(self.spectrum_, n_outcomes, self.series_tol_)
 
     def series(self, coefficients: NDArray[Any], least: float = 0.0) -> Series:
-        """What evaluates series (K, ...) at angles: see :class:`rhokit.fast.Series`."""
+        """Evaluator of series (K, ...) at angles: see :class:`rhokit.fast.Series`."""
         return Series(coefficients, self.series_tol_, least)
 
     def state_from(
         self, state: ToeplitzDensityMatrix, other: "GridFeatures"
     ) -> ToeplitzDensityMatrix:
-        """The same density over this map's box, given its state over another's.
+        """A density over this map's box, given its state over another's.
 
         The density is evaluated on this box's own nodes, where the other's box does
         not reach it is zero, and an FFT gives its coefficients.

@@ -93,7 +93,7 @@ class KernelSum:
     def _log_mean_far_away(
         self, queries: NDArray[Any], slowly: bool
     ) -> NDArray[np.float64]:
-        """The same with each tile's largest kernel taken out before it is summed."""
+        """Sum with each tile's largest kernel taken out before it is summed."""
         total = np.full(len(queries), -np.inf)
         for start in range(0, len(self._rows), _TILE_ROWS):
             tile = slice(start, start + _TILE_ROWS)

@@ -164,7 +164,7 @@ class LandmarkFeatures(GaussianFeatures):
         return other
 
     def with_landmarks(self, landmarks: NDArray[Any], rows: NDArray[Any]) -> Self:
-        """The same map with its landmarks moved, and its whitening left as it is.
+        """This map with its landmarks moved, and its whitening left as it is.
 
         Landmarks that were trained together with a state belong to the whitening
         that they were trained with.
@@ -279,7 +279,7 @@ class LandmarkFeatures(GaussianFeatures):
         return columns, None
 
     def unnormalized(self) -> "LandmarkFeatures":
-        """The same map without its last step."""
+        """This map without its last step."""
         return copy(self).set_params(normalize=False) if self.normalize else self
 
     def reach(self, X: Any) -> NDArray[Any]:

@@ -83,7 +83,7 @@ class DensitySeries:
         low, high = self.box
         inside = ((rows >= low) & (rows <= high)).all(axis=1)
         values = np.where(inside, self.scaled.values(rows), 0.0)
-        return np.asarray(np.maximum(values, 0) * math.exp(self.scaling.log_volume))
+        return self._in_units(values)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Floats:
         """Rows drawn by inverse distribution functions, one column after the other."""
@@ -93,10 +93,17 @@ class DensitySeries:
     def on_axes(self, axes: list[Floats]) -> Floats:
         """Density at all points of a regular grid, the last column's values first."""
         self._refuse_mixed("on_axes")
-        parts = zip(axes, self.scaling.centre, self.scaling.matrix, strict=True)
-        scaled = [(values - centre) * factor for values, centre, factor in parts]
-        values = self.scaled.on_axes(scaled) * math.exp(self.scaling.log_volume)
-        return np.asarray(np.maximum(values, 0).T)
+        scaled = [
+            self.scaling.marginal([place]).apply(np.asarray(values, float)[:, None])
+            for place, values in enumerate(axes)
+        ]
+        return self._in_units(self.scaled.on_axes([each[:, 0] for each in scaled]).T)
+
+    def _in_units(self, values: Floats) -> Floats:
+        """A density of scaled rows in the user's units, in which it may be infinite."""
+        with np.errstate(over="ignore", under="ignore"):
+            volume = np.exp(self.scaling.log_volume)
+            return np.where(values > 0, values, 0) * np.where(values > 0, volume, 1)
 
     # ---- probabilities --------------------------------------------------------------
 
@@ -162,7 +169,7 @@ class DensitySeries:
         self._refuse_mixed("box_probability")
         corners = [np.asarray(each, dtype=float) for each in (low, high)]
         boxes = _boxes(corners[0], corners[1], self.columns.n_features)
-        ends = [(each - self.scaling.centre) * self.scaling.matrix for each in boxes]
+        ends = [self.scaling.apply(each) for each in boxes]
         found = self.scaled.box_probability(*ends)
         return found if any(each.ndim == 2 for each in corners) else float(found[0])
 
@@ -200,7 +207,7 @@ class DensitySeries:
         if not kept:
             raise ValueError("given must leave at least one column")
         values = np.array([float(value) for value in given.values()])
-        scaled = (values - self.scaling.centre[axes]) * self.scaling.matrix[axes]
+        scaled = self.scaling.marginal(axes).apply(values[None])[0]
         low, high = (end[axes] for end in self.box)
         share = 0.0
         if ((scaled >= low) & (scaled <= high)).all():
@@ -311,7 +318,7 @@ class DensitySeries:
 
     @property
     def _least_answered(self) -> float:
-        """What is measured below this is too uncertain for ratios."""
+        """Bound below which a value is too uncertain for ratios."""
         return _TENFOLD * math.exp(self.log_floor)
 
 

@@ -23,7 +23,7 @@ def by_gaps(
     rows: NDArray[Any],
     knowing: Callable[[list[int]], Callable[[NDArray[Any]], NDArray[Any]]],
 ) -> NDArray[Any]:
-    """What is answered for rows, from the columns that each of them has.
+    """Answers for rows, from the columns that each of them has.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What rows measure when each of them is left out of the state."""
+"""Measuring rows when each of them is left out of the state."""
 
 from __future__ import annotations
 

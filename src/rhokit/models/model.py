@@ -27,7 +27,7 @@ _MOST_PARTS = 16
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """What an estimator knows once it has learned, and how it is asked.
+    """Everything that an estimator knows once it has learned, and how it is asked.
 
     Learning gives a new model and leaves this one as it was, so whoever asks has one
     consistent picture, whatever others do meanwhile.
@@ -65,7 +65,7 @@ class Model:
 
     @property
     def representation(self) -> Representation:
-        """What the state is."""
+        """The representation of the state."""
         cls = REPRESENTATIONS[self.plan.representation]
         return cls(self.plan, self.batch_size, self.cache)
 
@@ -102,11 +102,11 @@ class Model:
     # ---- learning -------------------------------------------------------------------
 
     def with_state(self, state: State | None, **changes: Any) -> Model:
-        """The same model of other rows."""
+        """This model of other rows."""
         return replace(self, state=state, cache=Cache(), **changes)
 
     def blank(self) -> Model:
-        """The same plan and read-out without rows."""
+        """This plan and read-out without rows."""
         return self.with_state(None, sample=None)
 
     def add(self, batch: Batch) -> Model:
@@ -169,7 +169,7 @@ class Model:
         return mine.with_state(state - yours.state, sample=sample)
 
     def with_outcomes(self, readout: ReadOut) -> Model:
-        """The same model, with empty places for outcomes that it has not seen."""
+        """This model, with empty places for outcomes that it has not seen."""
         places = self.readout.places_in(readout)
         if places is None or self.state is None:
             return replace(self, readout=readout)
@@ -186,7 +186,7 @@ class Model:
         return self.with_outcomes(readout)
 
     def moved_to(self, plan: Plan) -> Model:
-        """The same model under a plan that differs in the room it has for rows."""
+        """This model under a plan that differs in the room it has for rows."""
         if plan is self.plan:
             return self
         state = self.state
@@ -267,7 +267,7 @@ class Model:
         )
 
     def measure(self, projector: bool = False) -> Callable[[NDArray[Any]], Any]:
-        """What measures columns (n, m), made when first needed."""
+        """Function that measures columns (n, m), made when first needed."""
         purpose = "projection" if projector else "measurement"
 
         def make() -> Callable[[NDArray[Any]], Any]:
@@ -298,7 +298,7 @@ class Model:
         return self.may_miss and bool(np.isnan(rows).any())
 
     def _measured_knowing(self, kept: list[int]) -> Callable[[NDArray[Any]], Floats]:
-        """What answers from the columns that are known."""
+        """Function that answers from the columns that are known."""
         if len(kept) == self.plan.columns.n_features:
             return self._log_measured
         found: Callable[[NDArray[Any]], Floats] = self.cache.get_among(
@@ -316,11 +316,11 @@ class Model:
     # ---- densities ------------------------------------------------------------------
 
     def log_norm(self) -> float:
-        """What turns a measured logarithm into a log-density in the user's units."""
+        """Term from a measured logarithm to a log-density in the user's units."""
         return self.plan.log_norm(self.representation.power) - self._log_excess()
 
     def log_norms(self, rows: NDArray[Any]) -> Any:
-        """The same for each row, which may lack values."""
+        """Such terms for each row, which may lack values."""
         if not self.lacks(rows):
             return self.log_norm()
         patterns, which = kept_columns(self.plan.columns, rows)
@@ -328,7 +328,7 @@ class Model:
         return np.array(norms)[which]
 
     def _log_excess(self) -> float:
-        """What the density integrates to more than one, as a logarithm."""
+        """Logarithm of the density's integral."""
         if self.state is None:
             return 0.0
 

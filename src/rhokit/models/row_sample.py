@@ -77,7 +77,7 @@ class RowSample:
         return self._with_weight(weight)._keep(weight > 1e-9 * self.weight)
 
     def scale(self, factor: float) -> "RowSample":
-        """The same rows, each counting ``factor`` times as much.
+        """These rows, each counting ``factor`` times as much.
 
         Where there is no room left, rows that hardly count any more make some.
         """
@@ -92,7 +92,7 @@ class RowSample:
         return np.isin(row_keys(rows, names), self.keys)
 
     def with_target(self, target: NDArray[Any]) -> "RowSample":
-        """The same rows with their targets named anew."""
+        """These rows with their targets named anew."""
         return replace(self, target=target)
 
     def _values(self) -> tuple[NDArray[Any], ...]:
@@ -114,7 +114,7 @@ class RowSample:
 
 @dataclass(frozen=True, eq=False)
 class MeasuredSample:
-    """What is left of a sample in a model that only predicts: no rows, but answers.
+    """The rest of a sample in a model that only predicts: no rows, but answers.
 
     Parameters
     ----------

@@ -141,7 +141,7 @@ def _loo_likelihood(
 def _measured_by_series(
     feature_map: Any, rows: NDArray[Any], mass: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What rows measure, and their squared lengths."""
+    """Values that rows measure, and their squared lengths."""
     angles, _ = feature_map.columns(rows)
     sums = feature_map.sums(1)
     sums.add(0, angles, mass[:, None])
@@ -152,7 +152,7 @@ def _measured_by_series(
 def _measured(
     states: NDArray[Any], probes: NDArray[Any], mass: NDArray[np.float64], power: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What probes among states (n, D) measure, and their squared lengths."""
+    """Values that probes among states (n, D) measure, and their squared lengths."""
     probed = states[probes]
     lengths = np.vecdot(probed, probed).real
     if power == 2:

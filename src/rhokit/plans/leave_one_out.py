@@ -31,7 +31,7 @@ class Task(Protocol):
     """Evidence that adds up, made of targets, and a score made of that."""
 
     def evidence(self, target: NDArray[Any]) -> NDArray[np.float64]:
-        """What each row adds to its neighbours, shape (n, C)."""
+        """Evidence that each row adds to its neighbours, shape (n, C)."""
 
     def score(
         self,

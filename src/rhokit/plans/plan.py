@@ -1,4 +1,4 @@
-"""What is fixed before the one pass: columns, scaling, kernel and map."""
+"""Everything that is fixed before the one pass: columns, scaling, kernel and map."""
 
 import hashlib
 from collections.abc import Callable
@@ -23,7 +23,7 @@ Use = Callable[[int, Any, NDArray[Any], NDArray[Any] | None], Any]
 
 @dataclass(frozen=True)
 class Candidate:
-    """What was tried, and how well it did when each row was left out.
+    """A choice that was tried, and how well it did when each row was left out.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ class Plan:
     # ---- units ---------------------------------------------------------------------
 
     def log_norm(self, power: int) -> float:
-        """What turns a measured logarithm into a log-density in the user's units."""
+        """Term from a measured logarithm to a log-density in the user's units."""
         schema = self.columns.schema
         if schema is None or self.gamma is None:
             mass = self.feature_map.log_mass(power)
@@ -157,7 +157,7 @@ class Plan:
         return self.scaling.log_volume - mass
 
     def log_norm_of(self, kept: list[int]) -> float:
-        """The same for a log-density of some of the columns."""
+        """Such a term for a log-density of some of the columns."""
         assert self.gamma is not None
         places = self.columns.places(kept)
         schema = self.columns.schema
@@ -178,7 +178,7 @@ class Plan:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def with_map(self, feature_map: FeatureMap, **changes: Any) -> "Plan":
-        """The same plan over another map."""
+        """This plan over another map."""
         return replace(self, feature_map=feature_map, **changes)
 
     def with_gamma(
@@ -187,7 +187,7 @@ class Plan:
         rows: NDArray[Any],
         weights: NDArray[np.float64] | None,
     ) -> "Plan":
-        """The same plan for another γ of rows in the user's units."""
+        """This plan for another γ of rows in the user's units."""
         scaled = self.scale(rows)
         return self.with_map(
             self.feature_map.with_gamma(gamma, scaled, weights), gamma=gamma

@@ -24,7 +24,7 @@ _REDRAWN = 0.2
 
 
 class Draws(Protocol):
-    """What candidates are drawn from, and how likely each of them is there."""
+    """Distribution of candidates, and how likely each of them is there."""
 
     def draw(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
         """Rows (n, d)."""
@@ -110,7 +110,7 @@ class Proposal:
 
 @dataclass(frozen=True, eq=False)
 class MixedProposal:
-    """The same where some columns are categories, which stay or are drawn evenly.
+    """A proposal where some columns are categories, which stay or are drawn evenly.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the parameters of an estimator ask of its plan."""
+"""Demands that the parameters of an estimator make on its plan."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -32,7 +32,7 @@ class ReadOut(ABC):
     name: ClassVar[str]
     """Name by which :mod:`rhokit.readouts` and model files know it."""
     kind: ClassVar[str]
-    """What is answered: ``"density"``, ``"classes"``, ``"ordered"`` or ``"values"``."""
+    """Kind of answers: ``"density"``, ``"classes"``, ``"ordered"`` or ``"values"``."""
     has_target: ClassVar[bool] = True
     may_sample: ClassVar[bool] = True
     """Whether there are parameters for which rows are kept to be left out."""
@@ -42,7 +42,7 @@ class ReadOut(ABC):
     open_sums: ClassVar[int] = 4
     """Outcomes that neighbouring rows have, when sorted by them."""
     file_fields: ClassVar[Fields] = {}
-    """What was learned, as a model file holds it; the rest are parameters."""
+    """Fields of what was learned, as a model file holds it; the rest are parameters."""
 
     def with_parameters(self, **values: Any) -> Self:
         """The read-out that answers with these parameters; itself, if it does so."""
@@ -109,7 +109,7 @@ class ReadOut(ABC):
         return None
 
     def fingerprint(self) -> str:
-        """What two states must share to add up, as text."""
+        """Text of what two states must share to add up."""
         return ""
 
     def total_weight(self, weight: Floats) -> float:
@@ -139,7 +139,7 @@ class ReadOut(ABC):
         return Load(outcomes, batch_rows, copies, self.open_sums)
 
     def names(self, target: NDArray[Any]) -> NDArray[Any]:
-        """What tells rows with different targets apart, shape (n, ...)."""
+        """Names that tell rows with different targets apart, shape (n, ...)."""
         return target
 
     # ---- model files ----------------------------------------------------------------

@@ -150,7 +150,7 @@ class ClassReadOut(TargetReadOut):
         return self.posterior(model, model.log_measured(rows))
 
     def posterior(self, model: Model, logs: Floats) -> Floats:
-        """The same from what was measured, as logarithms (n, K)."""
+        """Probabilities from what was measured, as logarithms (n, K)."""
         priors = self.log_priors(model.weight)
         return np.asarray(log_posterior(logs, priors, LEAST_PROBABILITY))
 

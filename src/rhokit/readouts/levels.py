@@ -280,7 +280,7 @@ class LevelReadOut(TargetReadOut):
         return self.read(model, model.log_measured(rows))
 
     def read(self, model: Model, logs: Floats) -> list[Distribution]:
-        """The same from measured logarithms (n, t·m)."""
+        """Distributions from measured logarithms (n, t·m)."""
         pairs = []
         for part, output in zip(self.parts, self.output_maps, strict=True):
             priors = safe_log(model.weight[part])
@@ -314,7 +314,7 @@ class LevelReadOut(TargetReadOut):
         return means
 
     def _mean_measure(self, model: Model) -> Any:
-        """What measures the total and the first moment of every target."""
+        """Function that measures the total and the first moment of every target."""
         shares = np.zeros((1 + len(self.parts), self.n_outcomes))
         shares[0, self.parts[0]] = 1
         for row, part in zip(shares[1:], self.parts, strict=True):
@@ -356,11 +356,11 @@ class LevelReadOut(TargetReadOut):
         return [quantiles(*pair, levels) + offset for pair, offset in pairs]
 
     def quantile_offsets(self, model: Model, levels: Floats) -> list[Floats]:
-        """What quantiles of rows left out missed, (q,) of every target."""
+        """Misses of quantiles of rows left out, (q,) of every target."""
         return self._offsets(model, levels, quantile_offsets, levels)
 
     def interval_offsets(self, model: Model, coverage: float) -> list[Floats]:
-        """The same of intervals, (2,) of every target."""
+        """Misses of intervals, (2,) of every target."""
         return self._offsets(model, tails_of(coverage), interval_offsets, coverage)
 
     def _offsets(

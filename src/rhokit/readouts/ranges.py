@@ -25,7 +25,7 @@ LEVEL_FIELDS: Fields = {
     "n_levels": Number(1, integer=True),
     "beta": POSITIVE,
 }
-"""What a model file holds of levels."""
+"""Fields of levels in a model file."""
 # In a file, where nothing may attest the number.
 _MOST_LEVELS = 2**20
 

@@ -1,4 +1,4 @@
-"""What a state is: how rows become one, and how it is measured."""
+"""The base of representations: how rows become one, and how it is measured."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -69,7 +69,7 @@ class Representation(ABC):
     may_be_series: ClassVar[bool] = False
     """Whether a map of series may take its place."""
     state_records: ClassVar[dict[str, Record]] = {}
-    """What a model file holds of each kind of state, by the name of the kind."""
+    """Records of a model file for each kind of state, by the name of the kind."""
 
     # ---- what a subclass says -------------------------------------------------------
 
@@ -86,7 +86,7 @@ class Representation(ABC):
     def measure(
         self, states: Sequence[State], rank: Any, *, projector: bool = False
     ) -> Measure:
-        """What measures columns with the outcomes of states, one by one.
+        """Function that measures columns with the outcomes of states, one by one.
 
         With ``projector``, only how much the rank keeps of each state is measured.
         """
@@ -182,7 +182,7 @@ class Representation(ABC):
         )
 
     def masses(self, state: State, rank: Any) -> NDArray[np.float64] | None:
-        """What the outcomes' densities integrate to (K,), in units of the kernel's.
+        """Integrals of the outcomes' densities (K,), in units of the kernel's.
 
         None where it is one, or not known.
         """

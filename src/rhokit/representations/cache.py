@@ -25,7 +25,7 @@ class Cache:
     def get_among(
         self, purpose: str, key: Any, compute: Callable[[], Any], most: int
     ) -> Any:
-        """The same where several keys are asked for in turn, of which some are kept."""
+        """Get a value of one of several keys, of which some are kept."""
         with self._lock:
             known = self.get(purpose, None, dict)
             if key not in known:

@@ -65,7 +65,7 @@ class FourierDensity:
         )
 
     def scaled_to(self, mass: float) -> "FourierDensity":
-        """The same density with another integral."""
+        """This density with another integral."""
         return replace(self, coefficients=self.coefficients * (mass / self.mass))
 
     @property

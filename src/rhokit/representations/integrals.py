@@ -108,7 +108,7 @@ class LandmarkIntegrals:
 
 
 class ColumnForms:
-    """What a model over landmarks says of rows that have only some of the columns.
+    """Answers of a model over landmarks for rows that have only some of the columns.
 
     Rows lack values in many ways, most of them few times: so the quadratic forms
     ``R∘G`` are measured as they are, and never decomposed.

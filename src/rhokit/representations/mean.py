@@ -60,7 +60,7 @@ class MeanRepresentation(Representation):
         return lambda columns: (columns @ weights).real
 
     def weights(self, state: State) -> NDArray[Any]:
-        """What columns are multiplied by, shape (m, K)."""
+        """Weights that columns are multiplied by, shape (m, K)."""
         mean = state.normalized().conj().T
         whitening = self.plan.feature_map.whitening_
         if whitening is None:

@@ -125,7 +125,7 @@ class SeriesRepresentation(Representation):
         return self.plan if same else self.plan.with_map(common)
 
     def moved(self, state: State, plan: Plan) -> State:
-        """The same density over another box."""
+        """A density over another box."""
         box: Any = plan.feature_map
         return state if box.has_box_of(self.grid) else box.state_from(state, self.grid)
 
@@ -166,7 +166,7 @@ class SeriesRepresentation(Representation):
         return self.grid.to_dense(state)
 
     def as_matrix(self, state: State) -> tuple[Plan, State]:
-        """The same density over the cosines and sines of the grid."""
+        """A density over the cosines and sines of the grid."""
         rng = np.random.default_rng(0)
         proposal = None
         if not self.plan.compares_outcomes and self.plan.gamma is not None:
@@ -231,7 +231,7 @@ class SeriesRepresentation(Representation):
     def measured_by_part(
         self, state: State, rank: Any, kept: list[int]
     ) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
-        """What a marginal model measures."""
+        """Measure with a marginal model."""
         plan, state = self.marginal(state, rank, kept)
         part = SeriesRepresentation(plan, self.batch_size)
         measure = part.measure([state], None)
