@@ -7,15 +7,53 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
-from rhokit.core import log_measured
+from rhokit.core import leave_one_out, log_measured
+from rhokit.core.arrays import safe_log
 from rhokit.core.sums import inverse_weight, remaining_weight
 from rhokit.models.row_sample import MeasuredSample, RowSample
 
 if TYPE_CHECKING:
+    from rhokit.batch import Batch
     from rhokit.models.model import Model
 
 Floats = NDArray[np.float64]
+
+
+def log_density_without(model: Model, batch: Batch) -> Floats:
+    """Log-density of learned rows, each left out of the state, shape (n,)."""
+    if not model.readout.has_target:
+        return _log_density_of_all(model, batch.rows)
+    assert model.state is not None
+    if not model.state.takes_rows:
+        raise ValueError(
+            "leave_one_out needs the sums that a model was fitted with, and this "
+            "one holds only a factor of them"
+        )
+    keys = np.arange(len(batch), dtype=np.uint64)
+    codes = model.readout.encode(batch.target)
+    sample = RowSample(len(batch), keys, batch.rows, codes, batch.mass)
+    return log_density_left_out(model, sample)
+
+
+def _log_density_of_all(model: Model, rows: NDArray[Any]) -> Floats:
+    """Log-density of rows of one outcome, each left out of the state, shape (n,)."""
+    lengths = model.plan.feature_map.lengths(model.plan.scale(rows))
+    own = lengths.astype(np.float64) ** model.representation.power
+    logs = model.log_measured(rows)[:, 0]
+    rest = leave_one_out(np.exp(logs), own, np.ones(len(own)), float(model.weight[0]))
+    return np.asarray(safe_log(rest) + model.log_norm())
+
+
+def log_density_left_out(model: Model, sample: RowSample | MeasuredSample) -> Floats:
+    """Log-density of sampled rows, each left out of the state, shape (n,)."""
+    logs = log_left_out(model, sample)
+    # The outcomes' weights without the row, in its density and in their priors.
+    rest = weight_left(model, sample)
+    logs += safe_log(model.weight) - safe_log(np.where(rest > 0, rest, np.inf))
+    joint = logs + model.readout.log_priors(rest)
+    return np.asarray(logsumexp(joint, axis=1) + model.log_norm())
 
 
 def log_left_out(model: Model, sample: RowSample | MeasuredSample) -> Floats:

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from rhokit.batch import Batch
-from rhokit.core import leave_one_out, log_measured
-from rhokit.core.arrays import safe_log
+from rhokit.core import log_measured
+from rhokit.models import left_out
 from rhokit.models.gaps import by_gaps, kept_columns
-from rhokit.models.left_out import log_left_out, weight_left
 from rhokit.models.row_sample import MeasuredSample, RowSample
 from rhokit.plans import Plan
 from rhokit.readouts import ReadOut
@@ -127,7 +126,7 @@ class Model:
 
     def subtract(self, batch: Batch) -> Model:
         """The model that has never seen these rows."""
-        self._refuse_factor()
+        self.refuse_factor()
         target = self.readout.encode(batch.target, batch.weights)
         feature_map, seen = self.plan.feature_map, batch.seen().rows
         if feature_map.has_outsiders:
@@ -141,7 +140,7 @@ class Model:
         """All rows count ``factor`` times as much."""
         if self.state is None:
             return self
-        self._refuse_factor()
+        self.refuse_factor()
         sample = None if self.sample is None else self.sample.scale(factor)
         return self.with_state(self.state.scale(factor), sample=sample)
 
@@ -173,7 +172,7 @@ class Model:
         places = self.readout.places_in(readout)
         if places is None or self.state is None:
             return replace(self, readout=readout)
-        self._refuse_factor()
+        self.refuse_factor()
         state = self.state.spread(places.tolist(), readout.n_outcomes)
         sample = self.sample
         if sample is not None:
@@ -197,7 +196,7 @@ class Model:
     def total(self, batch: Batch, target: Any) -> State:
         """The state of these rows alone."""
         if self.state is not None:
-            self._refuse_factor()
+            self.refuse_factor()
         representation = self.representation
         parts = [
             representation.total(batch.rows, batch.weights, outcomes)
@@ -224,15 +223,15 @@ class Model:
 
     def _brought_together(self, other: Model) -> tuple[Model, Model]:
         """Both models with the same outcomes, under the same plan."""
-        self._refuse_factor()
-        other._refuse_factor()
+        self.refuse_factor()
+        other.refuse_factor()
         readout = self.readout.joined(other.readout)
         mine, yours = self.with_outcomes(readout), other.with_outcomes(readout)
         plan = mine.representation.common_plan(yours.plan)
         return mine.moved_to(plan), yours.moved_to(plan)
 
-    def _refuse_factor(self) -> None:
-        """A factor has no sums that rows could be added to."""
+    def refuse_factor(self) -> None:
+        """Refuse to learn where there is only a factor, which has no sums to add to."""
         if self.state is not None and not self.state.takes_rows:
             raise TypeError(
                 "this model holds only a factor, which takes up no "
@@ -352,35 +351,11 @@ class Model:
 
     def log_density_without(self, batch: Batch) -> Floats:
         """Log-density of learned rows, each left out of the state, shape (n,)."""
-        if not self.readout.has_target:
-            return self._log_density_without(batch.rows)
-        assert self.state is not None
-        if not self.state.takes_rows:
-            raise ValueError(
-                "leave_one_out needs the sums that a model was fitted with, and this "
-                "one holds only a factor of them"
-            )
-        keys = np.arange(len(batch), dtype=np.uint64)
-        codes = self.readout.encode(batch.target)
-        sample = RowSample(len(batch), keys, batch.rows, codes, batch.mass)
-        return self.log_density_left_out(sample)
-
-    def _log_density_without(self, rows: NDArray[Any]) -> Floats:
-        lengths = self.plan.feature_map.lengths(self.plan.scale(rows))
-        own = lengths.astype(np.float64) ** self.representation.power
-        logs = self.log_measured(rows)[:, 0]
-        total = float(self.weight[0])
-        rest = leave_one_out(np.exp(logs), own, np.ones(len(own)), total)
-        return np.asarray(safe_log(rest) + self.log_norm())
+        return left_out.log_density_without(self, batch)
 
     def log_density_left_out(self, sample: RowSample | MeasuredSample) -> Floats:
         """Log-density of sampled rows, each left out of the state, shape (n,)."""
-        logs = self.log_left_out(sample)
-        # The outcomes' weights without the row, in its density and in their priors.
-        rest = weight_left(self, sample)
-        logs += safe_log(self.weight) - safe_log(np.where(rest > 0, rest, np.inf))
-        joint = logs + self.readout.log_priors(rest)
-        return np.asarray(logsumexp(joint, axis=1) + self.log_norm())
+        return left_out.log_density_left_out(self, sample)
 
     def log_left_out(self, sample: Any) -> Floats:
         """Logarithms measured by sampled rows, each left out of the state, (n, K).
@@ -389,7 +364,7 @@ class Model:
         with their own state, or with what the rank keeps of it. The sums lack that;
         they are still divided by the outcomes' whole weights, as priors are made of.
         """
-        return log_left_out(self, sample)
+        return left_out.log_left_out(self, sample)
 
     # ---- parts ----------------------------------------------------------------------
 
