@@ -185,6 +185,45 @@ class TestLeaveOneOut:
             without = model.blank().merge(model).unlearn(row[None])
             assert_allclose(without.score_samples(row[None])[0], expected, rtol=1e-8)
 
+    @pytest.mark.parametrize("feature_map", ["fourier", "landmarks"])
+    def test_with_a_rank_what_that_keeps_is_taken_out(self, feature_map):
+        """ρ without the row, measured in the eigenvectors of ρ that are kept."""
+        X = np.random.default_rng(0).normal(size=(300, 4))
+        model = DMKDE(
+            gamma=1.0, feature_map=feature_map, n_components=64, rank=8, random_state=0
+        ).fit(X)
+        states = model.feature_map_.transform(model.scaling_.apply(X))
+        rho = states.T @ states
+        kept = np.linalg.eigh(rho)[1][:, -8:]
+        seen = states @ kept  # (300, 8)
+        rest = [s @ (kept.T @ rho @ kept - np.outer(s, s)) @ s / 299 for s in seen]
+        left = model.score_samples(X, leave_one_out=True)
+        norm = model.fitted_model().log_norm()
+        assert_allclose(left, np.log(rest) + norm, rtol=1e-6)
+        unlearned = [
+            model.blank().merge(model).unlearn(row).score_samples(row)[0]
+            for row in X[:60, None]
+        ]
+        assert np.median(np.abs(left[:60] - unlearned)) < 0.1
+        assert np.abs(left[:60] - unlearned).max() < 1
+
+    def test_needs_the_sums(self, rows):
+        for rank in (None, 5):
+            model = DMKDE(
+                gamma=0.7, feature_map="landmarks", n_components=20, rank=rank
+            ).fit(rows)
+            whole = model.score_samples(rows, leave_one_out=True)
+            assert np.isfinite(whole).all()
+            for other in (model.compact(), model.marginal(0)):
+                asked = rows[:, : other.n_features_in_]
+                with pytest.raises(ValueError, match="only a factor.*ask the model"):
+                    other.score_samples(asked, leave_one_out=True)
+        grid = DMKDE(gamma=0.7).fit(rows)
+        assert_allclose(
+            grid.compact().score_samples(rows, leave_one_out=True),
+            grid.score_samples(rows, leave_one_out=True),
+        )
+
     @pytest.mark.parametrize("feature_map", ["auto", "landmarks"])
     def test_choice_of_gamma_is_the_best_of_a_grid(self, feature_map):
         X = np.random.default_rng(5).normal(size=(200, 1))

@@ -29,6 +29,8 @@ def score_samples(
         contribution out, in closed form. What is left cannot be told from zero
         below about 1e-15 of that contribution (1e-6 in float32; on a grid, 1e-11
         of all rows), so rows far from all others get too high a value, or ``-inf``.
+        With a rank, what is left in the eigenvectors of the whole model, which the
+        row has a part in. Models that hold only a factor refuse.
 
     Returns
     -------

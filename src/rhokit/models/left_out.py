@@ -22,17 +22,22 @@ Floats = NDArray[np.float64]
 
 
 def log_density_without(model: Model, batch: Batch) -> Floats:
-    """Log-density of learned rows, each left out of the state, shape (n,)."""
-    if not model.readout.has_target:
-        return _log_density_of_all(model, batch.rows)
+    """Log-density of learned rows, each left out of the state, shape (n,).
+
+    With a rank, what is left of the eigenvectors that are kept: they are those of all
+    rows.
+    """
     assert model.state is not None
     if not model.state.takes_rows:
         raise ValueError(
             "leave_one_out needs the sums that a model was fitted with, and this "
-            "one holds only a factor of them"
+            "one holds only a factor of them: ask the model that it was made from"
         )
+    if not model.readout.has_target and model.rank is None:
+        return _log_density_of_all(model, batch.rows)
     keys = np.arange(len(batch), dtype=np.uint64)
     codes = model.readout.encode(batch.target)
+    codes = np.zeros(len(batch), dtype=np.intp) if codes is None else codes
     sample = RowSample(len(batch), keys, batch.rows, codes, batch.mass)
     return log_density_left_out(model, sample)
 
