@@ -524,3 +524,35 @@ def test_grids_of_named_columns_need_no_names():
         model = DMKDE(gamma=1.0, feature_map=feature_map, n_components=16).fit(frame)
         *_, density = model.grid(8)  # warnings are errors
         assert density.shape == (8, 8)
+
+
+@pytest.mark.parametrize("gamma", [1.5, "loo"])
+def test_linear_fourier_density_is_the_papers_equation(gamma):
+    """Eq. phi_density_estimation has features as they are, not of length one."""
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    model = MeanEmbeddingKDE(
+        gamma=gamma, feature_map="fourier", scale=None, n_components=64, random_state=0
+    ).fit(X)
+    drawn = model.feature_map_
+
+    def features(rows):
+        return np.sqrt(2 / 64) * np.cos(rows @ drawn.frequencies_ + drawn.phases_)
+
+    expected = features(X[:20]) @ features(X).mean(axis=0)
+    expected *= (model.gamma_ / np.pi) ** 1.5
+    assert_allclose(model.density(X[:20]), expected, atol=1e-12 * expected.max())
+    left = model.score_samples(X[:5], leave_one_out=True)
+    unlearned = [
+        model.blank().merge(model).unlearn(row).score_samples(row)[0]
+        for row in X[:5, None]
+    ]
+    assert_allclose(left, unlearned, rtol=1e-9)
+
+
+def test_linear_density_takes_a_map_as_it_is_given():
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    for normalize in (True, False):
+        given = FourierFeatures(n_components=16, normalize=normalize)
+        model = MeanEmbeddingKDE(gamma=1.0, feature_map=given, random_state=0).fit(X)
+        assert model.feature_map_.normalize is normalize
+    assert DMKDE(gamma=1.0, feature_map="fourier").fit(X).feature_map_.normalize

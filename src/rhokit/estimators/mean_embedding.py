@@ -28,7 +28,8 @@ class MeanEmbeddingKDE(DensityEstimator):
     ----------
     gamma, n_components, feature_map, scale, batch_size, dtype, random_state :
         As for :class:`DMKDE`. The map is drawn so that overlaps themselves, not their
-        squares, follow the kernel.
+        squares, follow the kernel; ``"fourier"`` are the features of the equation, not
+        scaled to length one. A map that is given stays as it is in that.
 
     Attributes
     ----------
@@ -74,7 +75,7 @@ class MeanEmbeddingKDE(DensityEstimator):
         def use(worker: int, which: Any, columns: Any, log_scale: Any) -> Any:
             return measure(columns)[:, 0]
 
-        blocks = model.plan.for_blocks(rows, use, batch_size=self.batch_size)
+        blocks = model.plan.for_blocks(rows, use, batch_size=model.batch_size)
         with np.errstate(over="ignore", under="ignore"):
             values = np.concatenate(blocks).astype(np.float64)
             return np.asarray(values * np.exp(model.log_norm()))

@@ -251,6 +251,14 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """
         return self
 
+    def linear(self) -> "FeatureMap":
+        """The map, not fitted, that a mean of features is made with.
+
+        Overlaps themselves then follow the kernel, and what makes their squares
+        better may make them worse.
+        """
+        return self
+
     def atoms(self) -> list[tuple[Any, ...]] | None:
         """All rows that have a probability, for maps of discrete values."""
         return None

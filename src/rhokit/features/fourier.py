@@ -132,6 +132,10 @@ class FourierFeatures(CosineFeatures):
         amplitudes = np.full(dim, np.sqrt(power))
         self._set_cosines(None if self.form == "complex" else phases, amplitudes)
 
+    def linear(self) -> Self:
+        """Features as they are: their overlaps have no bias, of length one they do."""
+        return self.set_params(normalize=False)
+
     def restore(self) -> None:
         super().restore()
         # The mean squared overlap of two unrelated unit states is 1/D in every form.

@@ -64,8 +64,10 @@ class MapChooser:
                 margin=0.0 if self.request.bounded else _STREAM_MARGIN,
                 normalize=self.for_outcomes,
                 landmarks=self._landmarks_by_group() if by_group else None,
-            ).draw(self.rows, self.weights)
-            self._fitted[kind] = known
+            )
+            if self.request.power == 1 and isinstance(kind, str):
+                known = known.linear()
+            self._fitted[kind] = known.draw(self.rows, self.weights)
         elif gamma is not None and known.get_params()["gamma"] != gamma:
             return known.with_gamma(gamma, self.rows, self.weights)
         return known
