@@ -8,13 +8,16 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from io import StringIO
 from pathlib import Path
-from typing import Any, Protocol, TextIO, cast
+from typing import Any, BinaryIO, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rhokit.cli.failures import UserError
+from rhokit.io.atomic import errors_of, replacing
 
 TEXT_ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _PARQUET_ENDINGS, _ARROW_ENDINGS = (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
@@ -40,66 +43,84 @@ def is_text(path: Path | None) -> bool:
 def written(path: Path) -> Iterator[TakeTable]:
     """A function that takes tables, whose rows then stand in a file.
 
-    They go to a file beside it, which takes its place when all went well.
+    They go to a file beside it, which takes its place when all went well: see
+    :func:`rhokit.io.atomic.replacing`.
     """
-    fresh = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        writer = _writer(path, fresh)
-        try:
-            yield writer.add
-        finally:
-            writer.close()
-        os.replace(fresh, path)
-    except BaseException as error:
-        fresh.unlink(missing_ok=True)
-        if isinstance(error, OSError) and str(error.filename) == str(fresh):
-            reason = error.strerror
-            raise UserError(f"{path}: could not be written: {reason}") from error
-        raise
+        with replacing(path) as file:
+            writer = _writer(path, file)
+            try:
+                yield partial(_add, writer, path)
+            finally:
+                with errors_of(path):
+                    writer.close()
+    except OSError as error:
+        if error.filename != os.fspath(path):
+            raise
+        reason = error.strerror
+        raise UserError(f"{path}: could not be written: {reason}") from error
+
+
+def _add(writer: _Writer, path: Path, table: pa.Table) -> None:
+    with errors_of(path):
+        writer.add(table)
 
 
 @contextmanager
 def piped() -> Iterator[TakeTable]:
     """A function that takes tables, whose rows go to standard output as CSV."""
-    writer = _TextWriter(sys.stdout, ",")
+    writer = _TextWriter(sys.stdout.write, ",")
     yield writer.add
     sys.stdout.flush()
 
 
-def _writer(path: Path, fresh: Path) -> _Writer:
+def _writer(path: Path, file: BinaryIO) -> _Writer:
     name = path.name.lower()
-    if name.endswith(TEXT_ENDINGS):
-        opener: Any = gzip.open if name.endswith(".gz") else open
-        file = cast(TextIO, opener(fresh, "wt", encoding="utf-8", newline=""))
-        return _TextWriter(file, "\t" if ".tsv" in name else ",", own=True)
-    return _BinaryWriter(fresh, is_parquet=name.endswith(_PARQUET_ENDINGS))
+    if not name.endswith(TEXT_ENDINGS):
+        return _BinaryWriter(file, is_parquet=name.endswith(_PARQUET_ENDINGS))
+    delimiter = "\t" if ".tsv" in name else ","
+    if name.endswith(".gz"):
+        zipped = gzip.GzipFile(path.stem, "wb", fileobj=file)
+        return _TextWriter(_encoded(zipped), delimiter, zipped.close)
+    return _TextWriter(_encoded(file), delimiter)
+
+
+def _encoded(file: Any) -> Callable[[str], object]:
+    """A function that writes text to a binary file."""
+    return lambda text: file.write(text.encode("utf-8"))
 
 
 class _TextWriter:
     """Rows as lines. Numbers keep all their digits."""
 
-    def __init__(self, file: TextIO, delimiter: str, own: bool = False) -> None:
-        self._file, self._own = file, own
-        self._rows = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+    def __init__(
+        self,
+        write: Callable[[str], object],
+        delimiter: str,
+        close: Callable[[], object] = bool,
+    ) -> None:
+        self._write, self._delimiter, self._close = write, delimiter, close
         self._started = False
 
     def add(self, table: pa.Table) -> None:
+        lines = StringIO(newline="")
+        rows = csv.writer(lines, delimiter=self._delimiter, lineterminator="\n")
         if not self._started:
-            self._rows.writerow(table.column_names)
+            rows.writerow(table.column_names)
             self._started = True
         columns = [column.to_pylist() for column in table.columns]
-        self._rows.writerows(zip(*columns, strict=True))
+        rows.writerows(zip(*columns, strict=True))
+        self._write(lines.getvalue())
 
     def close(self) -> None:
-        if self._own:
-            self._file.close()
+        self._close()
 
 
 class _BinaryWriter:
     """Rows as Parquet or Arrow; the first table tells the columns."""
 
-    def __init__(self, path: Path, *, is_parquet: bool) -> None:
-        self._sink = open(path, "wb")  # noqa: SIM115 (closed below, with the writer)
+    def __init__(self, file: BinaryIO, *, is_parquet: bool) -> None:
+        self._file = file
         self._is_parquet = is_parquet
         self._writer: Any = None
 
@@ -110,10 +131,9 @@ class _BinaryWriter:
 
     def _opened(self, schema: pa.Schema) -> Any:
         if self._is_parquet:
-            return pq.ParquetWriter(self._sink, schema)
-        return pa.ipc.new_file(self._sink, schema)
+            return pq.ParquetWriter(self._file, schema)
+        return pa.ipc.new_file(self._file, schema)
 
     def close(self) -> None:
         if self._writer is not None:
             self._writer.close()
-        self._sink.close()
