@@ -73,7 +73,7 @@ def added(monkeypatch):
     ids=["maps", "representations", "read-outs"],
 )
 def test_all_of_our_own_are_known(exporters, names):
-    assert set(exporters.names()) == names
+    assert names <= set(exporters.names())  # guides register more of their own
 
 
 class TestMaps:
