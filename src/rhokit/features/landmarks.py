@@ -20,7 +20,8 @@ from rhokit.records import FLOATS, ArrayField, Fields, Flag, Reader, Values, req
 from rhokit.validation import Interval, StrOptions, generator
 
 # Smaller eigenvalues of the landmarks' kernel matrix are left out: whitening would
-# blow the rounding of the columns up by more than they add (docs/design.md, 2.5).
+# blow the rounding of the columns up by more than they add: see
+# docs/decisions/three-families-of-maps.md.
 _EIGENVALUE_CUT = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-9}
 # Distances by a matrix product lose digits to cancellation; an error above this in
 # the exponent, or few columns, and differences are taken instead.
