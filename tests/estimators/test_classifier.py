@@ -24,6 +24,7 @@ from rhokit import (
     QMClassifier,
     QuadratureFeatures,
 )
+from rhokit.testing.refusals import assert_refused
 from tests.estimators.support import with_sample_of
 from tests.reference.outcome_oracles import (
     dmkdc_joint,
@@ -809,3 +810,38 @@ def test_rejecting_on_a_plane(n_components):
     shares = (model.predict(rng.normal(size=(2000, 2))) == -1).mean()
     assert 0.04 < shares < 0.18
     assert (model.predict([[30.0, 0.0]]) == -1).all()
+
+
+class TestPriorsOfLabelsThatCome:
+    """What a new label does not go with is refused at learning, not at answering."""
+
+    X: ClassVar = np.random.default_rng(0).normal(size=(60, 2))
+    Y: ClassVar = np.arange(60) % 2
+    MODEL: ClassVar = DMKDClassifier(
+        gamma=1.0, feature_map="landmarks", priors=[0.3, 0.7], random_state=0
+    )
+
+    def test_others_are_refused_and_leave_the_model_as_it_was(self):
+        X, y, new = self.X, self.Y, 7 * self.Y
+        model = clone(self.MODEL).fit(X, y)
+        other = model.blank().set_params(priors="empirical").partial_fit(X, new)
+        calls = {
+            "partial_fit": lambda: model.partial_fit(X, new),
+            "foreseen": lambda: model.partial_fit(X, y, classes=[0, 1, 7]),
+            "prepare": lambda: model.prepare(X, y, targets=[0, 1, 7]),
+            "fit": lambda: model.fit(X, np.arange(60) % 3),
+            "unlearn": lambda: model.unlearn(X, new),
+            "merge": lambda: model.merge(other),
+            "unmerge": lambda: model.unmerge(other),
+        }
+        for name, call in calls.items():
+            assert_refused(model, call, name)
+        assert set(model.partial_fit(X, y).predict(X)) <= {0, 1}
+
+    def test_may_be_set_before(self):
+        X, new = self.X, 7 * self.Y
+        model = clone(self.MODEL).fit(X, self.Y)
+        with pytest.raises(ValueError, match=r"3 non-negative numbers.*\[0, 1, 7\]"):
+            model.partial_fit(X, new)
+        model.set_params(priors=[0.2, 0.3, 0.5]).partial_fit(X, new)
+        assert model.predict_proba(X).shape == (60, 3)

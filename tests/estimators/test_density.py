@@ -216,7 +216,7 @@ class TestLeaveOneOut:
             assert np.isfinite(whole).all()
             for other in (model.compact(), model.marginal(0)):
                 asked = rows[:, : other.n_features_in_]
-                with pytest.raises(ValueError, match="only a factor.*ask the model"):
+                with pytest.raises(ValueError, match="only a factor"):
                     other.score_samples(asked, leave_one_out=True)
         grid = DMKDE(gamma=0.7).fit(rows)
         assert_allclose(

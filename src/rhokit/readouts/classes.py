@@ -18,8 +18,7 @@ from sklearn.utils.validation import (
 
 from rhokit.core import log_posterior, onehot_states
 from rhokit.core.arrays import safe_log
-from rhokit.plans.leave_one_out import LeaveOneOut
-from rhokit.readouts.base import Floats, OverlapsOf, TargetReadOut
+from rhokit.readouts.base import Floats, TargetReadOut
 from rhokit.readouts.tasks import ClassScore
 from rhokit.records import Fields, LabelField, Reader, Values, require
 from rhokit.representations import Outcomes
@@ -72,6 +71,10 @@ class ClassReadOut(TargetReadOut):
                 f"{owner} needs labels of at least two classes, got one "
                 f"class: {classes[0]!r}"
             )
+        return self.with_classes(classes)
+
+    def with_classes(self, classes: NDArray[Any]) -> Self:
+        """The read-out of these labels; or an error, if it cannot answer with them."""
         return replace(self, classes=classes)
 
     def encode(self, target: Any, weights: Floats | None = None) -> NDArray[np.intp]:
@@ -109,7 +112,7 @@ class ClassReadOut(TargetReadOut):
 
     def joined(self, other: Self) -> Self:
         """All labels of either."""
-        return replace(self, classes=unique_labels(self.classes, other.classes))
+        return self.with_classes(unique_labels(self.classes, other.classes))
 
     def places_in(self, other: Self) -> NDArray[np.intp] | None:
         """Where these labels stand among another's."""
@@ -188,17 +191,18 @@ class DensityClassReadOut(ClassReadOut):
         """Landmarks lie closer to their own rows."""
         return self.reject is not None
 
-    def chosen(self, loo: LeaveOneOut, overlaps: OverlapsOf, seed: int) -> Self:
-        """Nothing is chosen; but priors are refused now, not at the first answer."""
-        self._given_priors()
-        return self
+    def with_classes(self, classes: NDArray[Any]) -> Self:
+        """The read-out of these labels; given priors must be as many."""
+        known: Self = replace(self, classes=classes)
+        known.given_priors()
+        return known
 
     def log_priors(self, weight: Floats) -> Floats:
         """Logarithms of π for classes of given weights: none without rows."""
         if isinstance(self.priors, str) and self.priors == "empirical":
             mass = weight
         else:
-            mass = self._given_priors() * (weight > 0)
+            mass = self.given_priors() * (weight > 0)
         total = mass.sum(axis=-1, keepdims=True)
         if not (total > 0).all():
             raise ValueError(
@@ -207,7 +211,7 @@ class DensityClassReadOut(ClassReadOut):
             )
         return np.asarray(safe_log(mass / total))
 
-    def _given_priors(self) -> Floats:
+    def given_priors(self) -> Floats:
         """Priors that do not depend on the weights, shape (K,)."""
         n_classes = len(self.classes)
         if isinstance(self.priors, str):
@@ -219,7 +223,9 @@ class DensityClassReadOut(ClassReadOut):
             raise ValueError(
                 "The 'priors' parameter of DMKDClassifier must be 'empirical', "
                 f"'uniform' or {n_classes} non-negative numbers, one per class. "
-                f"Got {self.priors!r} instead."
+                f"Got {self.priors!r} instead, and the classes "
+                f"{self.classes.tolist()}: for labels that come later, set their "
+                "priors before."
             )
         return priors
 
