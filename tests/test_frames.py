@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from rhokit import DMKDE, DMKDClassifier, LandmarkFeatures, QuadratureFeatures
 from rhokit.errors import DataError
 from rhokit.frames import MOST_CATEGORIES, Schema, check_table
+from rhokit.streams import Stream, fit_batches
 
 SIZES = ["S", "M", "L", "XL"]
 
@@ -226,10 +227,27 @@ class TestRefusals:
             DMKDE().fit(table)
         assert place(refused) == (0, "b", "x")
 
-    def test_dates(self):
-        table = frame().assign(price=pd.date_range("2020", periods=6))
-        with pytest.raises(ValueError, match="'price': must be numbers"):
-            DMKDE().fit(table)
+    @pytest.mark.parametrize(
+        "values",
+        [
+            pd.date_range("2020", periods=6),
+            pd.date_range("2020", periods=6, tz="UTC"),
+            pd.timedelta_range("1 day", periods=6),
+        ],
+        ids=["dates", "dates of a zone", "durations"],
+    )
+    @pytest.mark.parametrize(
+        "convert",
+        [lambda t: t, pl.from_pandas, as_arrow],
+        ids=["pandas", "polars", "arrow"],
+    )
+    @pytest.mark.parametrize("kept", [["price", "new"], ["price"], []])
+    def test_dates_and_durations(self, kept, convert, values):
+        """With categories or without, whatever numbers a frame makes of them."""
+        table = frame().assign(day=values)[[*kept, "day"]]
+        with pytest.raises((ValueError, TypeError), match="numbers") as refused:
+            DMKDE(gamma=1.0).fit(convert(table))
+        assert refused.value.column == "day"
 
     def test_unknown_category(self, model):
         table = frame(40)
@@ -296,11 +314,59 @@ class TestRefusals:
         assert_array_equal(model.score_samples(frame()), before)
 
 
-def test_wide_rows_are_taken_as_they_are():
-    table = frame(40)
-    model = DMKDE(n_components=16, gamma=1.0, random_state=0).fit(table)
-    wide = model.schema_.encode(table)
-    assert_array_equal(model.score_samples(wide), model.score_samples(table))
+class TestWideArrays:
+    """An array as wide as encoded rows does not say what its columns are."""
+
+    def refused(self):
+        return pytest.raises(TypeError, match="must come as a frame too, got ndarray")
+
+    def wide(self):
+        return Schema.of(frame(40)).encode(frame(40))
+
+    @pytest.mark.parametrize("ask", ["score_samples", "partial_fit", "unlearn"])
+    def test_of_a_model(self, model, ask):
+        before = model.score_samples(frame())
+        with self.refused():
+            getattr(model, ask)(self.wide())
+        assert_array_equal(model.score_samples(frame()), before)
+
+    def test_of_a_map(self):
+        feature_map = LandmarkFeatures(n_components=8, random_state=0).fit(frame(40))
+        with self.refused():
+            feature_map.transform(self.wide())
+
+    @pytest.mark.parametrize("warm_up", [10, 1000])
+    def test_of_a_stream(self, warm_up):
+        model = DMKDE(n_components=8, gamma=1.0, random_state=0)
+        stream = Stream(model, warm_up=warm_up)
+        stream.learn_many(frame(40))
+        with self.refused():
+            stream.learn_many(self.wide())
+
+    def test_of_batches(self):
+        model = DMKDE(n_components=8, gamma=1.0, random_state=0)
+        with self.refused():
+            fit_batches(model, [frame(40), self.wide()])
+
+
+class TestNamesThatAreOneAsText:
+    @pytest.mark.parametrize("names", [(1, "1"), (True, "True"), (1.5, "1.5")])
+    def test_are_refused(self, names):
+        table = frame(6).rename(columns=dict(zip(["price", "new"], names, strict=True)))
+        with pytest.raises(ValueError, match=f"both .*'{names[1]}'.* rename"):
+            DMKDE().fit(table)
+
+    def test_are_refused_in_questions(self):
+        table = frame(40).rename(columns={"price": "1"})
+        model = DMKDE(n_components=16, gamma=1.0, random_state=0).fit(table)
+        table.insert(0, 1, 0.0)
+        with pytest.raises(ValueError, match="both"):
+            model.score_samples(table)
+
+    def test_numbers_alone_are_names(self):
+        table = frame(40).rename(columns={"price": 1})
+        model = DMKDE(n_components=16, gamma=1.0, random_state=0).fit(table)
+        assert model.schema_.names[0] == "1"
 
 
 def test_a_refit_to_numbers_forgets_the_categories():

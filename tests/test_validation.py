@@ -174,16 +174,30 @@ class TestRows:
         assert isinstance(refused.value, TypeError)
         assert refused.value.value == {"four": 4}
 
+    @pytest.mark.parametrize("dtype", ["M8[D]", "M8[ns]", "m8[s]"])
+    @pytest.mark.parametrize("make", [np.asarray, list, frame])
+    def test_dates_and_durations_are_no_numbers(self, make, dtype):
+        rows = np.arange(4).reshape(2, 2).astype(dtype)
+        with pytest.raises(DataTypeError, match="dates and durations") as refused:
+            check_rows(Model(), make(rows), reset=True)
+        assert refused.value.column == ("a" if make is frame else 0)
+
+    def test_a_date_beside_numbers(self):
+        with pytest.raises(DataTypeError, match=r"durations .* datetime64") as refused:
+            check_rows(Model(), [[1.0, np.datetime64("2020-01-01")]], reset=True)
+        assert refused.value.column == 1
+
     @pytest.mark.parametrize(
         ("rows", "error", "message"),
         [
             (ROWS[0], ValueError, "Expected 2D array, got 1D"),
+            (pd.Series(ROWS[0]), ValueError, "Expected a 2-dimensional"),
             (ROWS[:0], ValueError, r"0 sample\(s\)"),
             (ROWS[:, :0], ValueError, r"0 feature\(s\)"),
             (ROWS + 1j, ValueError, "Complex data not supported"),
             (csr_array(ROWS), TypeError, "[Ss]parse"),
         ],
-        ids=["1-D", "no rows", "no columns", "complex", "sparse"],
+        ids=["1-D", "series", "no rows", "no columns", "complex", "sparse"],
     )
     def test_other_errors_are_scikit_learns(self, rows, error, message):
         with pytest.raises(error, match=message):
@@ -220,6 +234,10 @@ class TestWeights:
     def test_errors(self, given, message):
         with pytest.raises(ValueError, match=message):
             check_weights(given, 3)
+
+    def test_durations(self):
+        with pytest.raises(DataTypeError, match="sample_weight must be numbers"):
+            check_weights(np.arange(3).astype("m8[s]"), 3)
 
 
 class TestGenerator:

@@ -21,9 +21,25 @@ def columns_of(X: Any) -> dict[str, Any]:
         frame = nw.from_native(X, eager_only=True, pass_through=True)
         if not isinstance(frame, nw.DataFrame):
             return {}
-        return {str(column.name): column for column in frame.iter_columns()}
+        columns = list(frame.iter_columns())
+        named = {str(column.name): column for column in columns}
+        if len(named) < len(columns):
+            _refuse_equal_names([column.name for column in columns])
+        return named
     except nw.exceptions.DuplicateError:  # which names no category by its column
         return {}
+
+
+def _refuse_equal_names(names: list[Any]) -> None:
+    """Refuse names that differ, but are the same as text."""
+    first: dict[str, Any] = {}
+    for name in names:
+        other = first.setdefault(str(name), name)
+        if other is not name:
+            raise ValueError(
+                f"columns {other!r} and {name!r} are both called {str(name)!r}: rename "
+                "one of them"
+            )
 
 
 def is_ordered(column: Any) -> bool:

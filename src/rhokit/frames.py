@@ -284,13 +284,15 @@ def check_table(
     numeric: bool = True,
     may_miss: bool = False,
     names: Sequence[Any] | None = None,
+    encoded: bool = False,
 ) -> NDArray[Any]:
     """Rows as a C-ordered array, wide where there are columns of categories.
 
     What :func:`~rhokit.validation.check_rows` does for numbers, and the same for
     frames with categories. Sets or uses ``schema_`` of the estimator, which is None
     where all columns are numbers. ``may_miss`` lets NaN pass; ``names`` are those of
-    rows of numbers that come without them, for errors.
+    rows of numbers that come without them, for errors; ``encoded`` says that rows
+    beside a schema are wide ones already, which nobody but this library makes.
     """
     if reset and numeric:
         estimator.schema_ = Schema.of(X)
@@ -308,7 +310,11 @@ def check_table(
     if reset:
         estimator.n_features_in_ = len(schema.names)
         estimator.feature_names_in_ = np.array(schema.names, dtype=object)
-    rows = _encoded(schema, X, dtype)
+    if encoded and isinstance(X, np.ndarray):
+        wanted = np.promote_types(X.dtype, np.float32) if dtype is None else dtype
+        rows = np.ascontiguousarray(X, dtype=wanted)
+    else:
+        rows = schema.encode(X, np.float64 if dtype is None else dtype)
     if not len(rows):
         raise ValueError(
             f"Found array with 0 sample(s) (shape={(0, len(schema.names))}) while a "
@@ -316,14 +322,6 @@ def check_table(
         )
     refuse_non_finite(rows, type(estimator).__name__, _name_of(schema), may_miss)
     return rows
-
-
-def _encoded(schema: Schema, X: Any, dtype: Any) -> NDArray[Any]:
-    """Wide rows of a frame, or what are wide rows already."""
-    if isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[1] == schema.width:
-        wanted = dtype if dtype is not None else np.promote_types(X.dtype, np.float32)
-        return np.ascontiguousarray(X, dtype=wanted)
-    return schema.encode(X, np.float64 if dtype is None else dtype)
 
 
 def _name_of(schema: Schema) -> Callable[[int], str]:

@@ -4,6 +4,7 @@ scikit-learn's tables of parameter constraints are private names of its own; the
 used through this file alone, so that a change upstream touches one place.
 """
 
+import re
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -41,11 +42,14 @@ __all__ = [
     "generator",
     "is_missing",
     "level_of_the_user",
+    "refuse_dates",
     "refuse_non_finite",
     "refuse_weights",
 ]
 
 _HOME = str(Path(__file__).parent)
+# Names of types, in any library, that each turns into numbers in its own unit.
+_OF_TIME = re.compile("date|time|duration", re.IGNORECASE)
 
 
 def all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -112,6 +116,14 @@ def check_rows(
     if not numeric:
         options |= {"dtype": None, "order": None}
         return np.asarray(validate_data(estimator, X, **options))
+    types = getattr(X, "dtypes", getattr(getattr(X, "schema", None), "types", None))
+    if not np.iterable(types):  # no frame: one type for all
+        first = np.asarray(X[:1]) if isinstance(X, list | tuple) else X
+        types = [getattr(first, "dtype", None)]
+        if types == [object]:
+            types = [type(value) for value in np.ravel(first[:1])]
+    if any(_OF_TIME.search(str(each)) for each in set(types)):
+        raise _no_date(X, list(types), names)
     try:
         with warnings.catch_warnings():
             # Complex rows are refused below; the cast's own warning adds nothing.
@@ -141,6 +153,7 @@ def check_weights(
     """
     if sample_weight is None:
         return None
+    refuse_dates("sample_weight", sample_weight)
     try:
         weights = check_array(
             sample_weight,
@@ -282,6 +295,27 @@ def check_count(name: str, value: Any) -> None:
         return
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
         raise ValueError(f"{name} must be an integer >= 1, or None, got {value!r}")
+
+
+def refuse_dates(name: str, values: Any) -> None:
+    """Refuse dates and durations, which each library counts in a unit of its own."""
+    dtype = np.asarray(values).dtype
+    if dtype.kind in "mM":
+        raise DataTypeError(f"{name} must be numbers, got {dtype}: make numbers of it")
+
+
+def _no_date(X: Any, types: Any, known: Sequence[Any] | None) -> DataTypeError:
+    """An error that names the first column of dates or durations."""
+    of_time = [bool(_OF_TIME.search(str(each))) for each in types]
+    place = of_time.index(True)
+    names = getattr(X, "column_names", getattr(X, "columns", known))
+    column = place if names is None else str(names[place])
+    kind = getattr(types[place], "__name__", types[place])
+    return DataTypeError(
+        "dates and durations are no numbers, since days and nanoseconds count "
+        f"differently, but X holds {kind}: make numbers of them first",
+        column=column,
+    )
 
 
 def _first_text(X: Any) -> dict[str, Any] | None:

@@ -472,6 +472,11 @@ class TestRange:
         with pytest.raises(ValueError, match=r"row 3 of target 1 of y is 2\.5"):
             model.partial_fit(X, y)
 
+    def test_dates_are_no_values(self, data):
+        days = np.arange(len(data[1])).astype("M8[D]")
+        with pytest.raises(TypeError, match=r"y must be numbers, got datetime64\[D\]"):
+            model_of().fit(data[0], days)
+
     def test_a_value_outside_the_given_range_is_refused_from_the_start(self, data):
         model = model_of(bounds=(0, 1))
         with pytest.raises(ValueError, match=r"outside the range \[0\.0, 1\.0\]"):

@@ -242,37 +242,37 @@ class OnePassEstimator(BaseEstimator, ABC):
         anew: bool = False,
         columns: Columns | None = None,
         may_vanish: bool = False,
+        encoded: bool = False,
     ) -> Batch:
         """Check rows, targets and weights, once; learning takes the batch as it is.
 
         Parameters
         ----------
         X : array-like or frame of shape (n, d), or Batch
-        y : array-like, optional
-        sample_weight : array-like of shape (n,), optional
+        y, sample_weight : array-like of length n, optional
         anew : bool, default=False
-            Whether the columns are learned from these rows, though the model may have
-            learned others before.
+            Whether these rows tell the columns, though others may be known.
         columns : Columns, optional
-            Columns to compare with, of a model that has not learned any, and those of
-            arrays, which have no names of their own.
+            To compare with, of a model that has not learned any, and of arrays.
         may_vanish : bool, default=False
             Whether all weights may be zero, as may be in one batch of many.
+        encoded : bool, default=False
+            Whether an array holds wide rows: see :mod:`rhokit.frames`.
         """
         if isinstance(X, Batch):
             return X
         check_parameters(self, self._parameter_table)
         model = None if anew or not self.is_prepared else self.model_
-        rows, columns = checked_rows(self, X, model, columns)
+        rows, columns = checked_rows(self, X, model, columns, encoded)
         weights = target = None
         if sample_weight is not None:
             weights = check_weights(sample_weight, len(rows), may_vanish=may_vanish)
         readout = self.make_readout() if model is None else model.readout
+        owner = type(self).__name__
         if readout.has_target:
-            target = readout.check(y, len(rows), type(self).__name__)
+            target = readout.check(y, len(rows), owner)
         batch = Batch(rows, columns, target, weights)
-        may_miss = self.missing == "integrate"
-        return whole_rows(batch, type(self).__name__) if may_miss else batch
+        return whole_rows(batch, owner) if self.missing == "integrate" else batch
 
     def check_query(self, X: Any) -> NDArray[Any]:
         """Rows to be asked for, of the columns that were learned."""

@@ -19,6 +19,7 @@ def checked_rows(
     X: Any,
     model: Model | None = None,
     columns: Columns | None = None,
+    encoded: bool = False,
 ) -> tuple[NDArray[Any], Columns]:
     """Rows as they are worked on, shape (n, w), and their columns.
 
@@ -32,6 +33,8 @@ def checked_rows(
     columns : Columns, optional
         Columns to compare with, where no model knows them; arrays, which have no names
         of their own, are taken to have these.
+    encoded : bool, default=False
+        Whether an array holds wide rows, which the schema of the columns has made.
     """
     known, names = estimator, None
     if model is None or columns is not None:
@@ -58,6 +61,7 @@ def checked_rows(
         numeric=numeric,
         may_miss=estimator.missing == "integrate",
         names=names,
+        encoded=encoded,
     )
     return rows, learned or Columns.of(known)
 

@@ -37,7 +37,12 @@ class Partition:
         weights = None if self.weights is None else self.weights[which]
         try:
             return estimator.check_batch(
-                self.rows[which], target, weights, columns=columns, may_vanish=True
+                self.rows[which],
+                target,
+                weights,
+                columns=columns,
+                may_vanish=True,
+                encoded=True,
             )
         except DataError as error:
             if error.row is None:

@@ -34,6 +34,7 @@ from rhokit.readouts.ranges import (
 from rhokit.readouts.tasks import LevelScore, ValueScore, quantile_losses
 from rhokit.records import Fields, Reader, Values
 from rhokit.representations import Outcomes
+from rhokit.validation import refuse_dates
 
 if TYPE_CHECKING:
     from rhokit.models import Model
@@ -92,6 +93,7 @@ class LevelReadOut(TargetReadOut):
     def check(self, y: Any, n_rows: int, owner: str) -> Floats:
         """Values, shape (n,) or (n, t)."""
         self.refuse_without_target(y, owner)
+        refuse_dates("y", y)
         target = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         check_consistent_length(np.empty(n_rows), target)
         return np.asarray(target)

@@ -140,7 +140,7 @@ class Stream:
             self._in_parts(single, list.__getitem__, self._buffer_single)
 
     def _buffer_single(self, single: list[SingleRow]) -> None:
-        self._waiting.add(self._rows.batch(*as_arrays(single)))
+        self._waiting.add(self._rows.batch(*as_arrays(single), encoded=True))
 
     def _learn_waiting(self) -> None:
         self._gather_single()

@@ -135,7 +135,9 @@ class RawBatch:
         if which is not None:
             parts = [None if part is None else part[which] for part in parts]
         try:
-            return estimator.check_batch(*parts, columns=columns, may_vanish=True)
+            return estimator.check_batch(
+                *parts, columns=columns, may_vanish=True, encoded=True
+            )
         except DataError as error:
             if which is not None and error.row is not None:
                 error = error.at(row=int(which[error.row]))

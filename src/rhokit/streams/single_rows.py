@@ -40,10 +40,15 @@ class RowChecker:
         self._has_target = estimator.make_readout().has_target
         self.columns = columns
 
-    def batch(self, X: Any, y: Any, sample_weight: Any) -> Batch:
-        """Many rows."""
+    def batch(self, X: Any, y: Any, sample_weight: Any, encoded: bool = False) -> Batch:
+        """Many rows, which single ones are once they have been encoded."""
         batch = self._estimator.check_batch(
-            X, y, sample_weight, columns=self.columns, may_vanish=True
+            X,
+            y,
+            sample_weight,
+            columns=self.columns,
+            may_vanish=True,
+            encoded=encoded,
         )
         if self.columns is None:
             self.columns = batch.columns
