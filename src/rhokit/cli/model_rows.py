@@ -146,7 +146,8 @@ class ModelRows:
 
     def _no_answers(self, batch: FileBatch, ask: Ask) -> Answers:
         """The columns of answers without rows: those to one row, taken away again."""
-        centre = self.model.plan_.scaling.centre[None]
+        scaling = self.model.plan_.scaling
+        centre = scaling.invert(np.zeros((1, len(scaling.matrix))))
         X = centre
         if self._schema is not None:
             X = pa.table(self._schema.decode(centre))

@@ -4,6 +4,8 @@ Probability at a level is spread evenly over its cell, the values that are neare
 it than to any other level of the range.
 """
 
+import math
+
 from array_api_compat import array_namespace
 
 from rhokit.core.arrays import Array
@@ -22,8 +24,11 @@ def mean_and_variance(chances: Array, levels: Array) -> tuple[Array, Array]:
 
 def mean_and_std(chances: Array, levels: Array) -> tuple[Array, Array]:
     """Mean and standard deviation of distributions (..., m) over levels (m,)."""
-    mean, variance = mean_and_variance(chances, levels)
-    return mean, array_namespace(chances).sqrt(variance)
+    # In units that round nothing, and whose squares are numbers.
+    _, exponent = math.frexp(float(levels[-1] - levels[0]))
+    unit = math.ldexp(1.0, exponent - 1)
+    mean, variance = mean_and_variance(chances, levels / unit)
+    return chances @ levels, unit * array_namespace(chances).sqrt(variance)
 
 
 def cell_edges(levels: Array) -> Array:

@@ -39,12 +39,14 @@ def _scaled(scaling: Scaling, rows: Value, dtype: np.dtype[Any]) -> Value:
     """``(x - centre) @ matrix``, with the very numbers that the model computes with."""
     if scaling.is_identity:
         return rows
+    dtype = scaling.dtype_for(dtype)
     centre, matrix = (
         part.astype(dtype).astype(np.float64)
         for part in (scaling.centre, scaling.matrix)
     )
-    centred = rows - centre
-    return centred * matrix if matrix.ndim == 1 else centred @ matrix
+    for part in centre.reshape(-1, len(matrix)):
+        rows = rows - part
+    return rows * matrix if matrix.ndim == 1 else rows @ matrix
 
 
 # ---- columns of categories ---------------------------------------------------------

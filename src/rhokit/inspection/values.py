@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from rhokit.inspection.checks import check_fraction, check_target
 from rhokit.inspection.subjects import require_method
+from rhokit.plans.spread import power_of_two
 
 Floats = NDArray[np.float64]
 NOMINAL = (0.5, 0.8, 0.9, 0.95)
@@ -74,8 +75,9 @@ class PredictedValues:
         """Fraction of the variance that is explained; NaN where there is none."""
         if self.truth is None:
             return None
-        spread = float(np.sum((self.truth - self.truth.mean()) ** 2))
-        squares = float(np.sum((self.truth - self.predicted) ** 2))
+        unit = power_of_two(np.abs(self.truth).max())  # whose squares are numbers
+        spread = float(np.sum(((self.truth - self.truth.mean()) / unit) ** 2))
+        squares = float(np.sum(((self.truth - self.predicted) / unit) ** 2))
         return 1 - squares / spread if spread else math.nan
 
 

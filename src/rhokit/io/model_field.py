@@ -42,7 +42,7 @@ def _check_scaling(values: Values, reader: Reader) -> None:
         if matrix.ndim == 1:
             volume = np.log(matrix.min(initial=math.inf))
         else:
-            volume = np.linalg.slogdet(matrix)[1]
+            volume = Scaling(**values).log_volume
     require(not np.isnan(volume) and volume > -math.inf, "scaling has no volume")
 
 
@@ -68,7 +68,7 @@ def _check_plan(values: Values, reader: Reader) -> None:
     scaling = values["scaling"].parts
     matrix, centre = scaling["matrix"], scaling["centre"]
     fixed = np.eye(len(matrix)) if matrix.ndim == 2 else np.ones(len(matrix))
-    same = (matrix == fixed)[~is_number].all() and not centre[~is_number].any()
+    same = (matrix == fixed)[~is_number].all() and not centre[..., ~is_number].any()
     if matrix.ndim == 2:
         same = same and not matrix[np.ix_(is_number, ~is_number)].any()
     require(same, "scaling must leave columns of categories as they are")
@@ -81,7 +81,7 @@ _PLAN = Record(
     scaling=Record(
         Scaling,
         _check_scaling,
-        centre=ArrayField(("d",)),
+        centre=ArrayField(("d",), (2, "d")),
         matrix=ArrayField(("d",), ("d", "d")),
     ),
     gamma=Maybe(POSITIVE),

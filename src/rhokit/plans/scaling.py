@@ -7,21 +7,38 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from rhokit.plans.spread import ColumnSpread, power_of_two
+
 SCALE_RULES = ("std", "robust", "whiten", "common")
 # Rules that also need to know which rows belong together.
 GROUP_RULES = ("within",)
 # Share of the mean variance that is added to every direction inside the groups, so
 # that none counts for more than the data can say.
 _WITHIN_RIDGE = 0.1
+# Distances from the middle of a group, in spreads, that are rounding.
+_NO_SPREAD = 1e-11
+# Factors above this, or below one over it, are beyond single precision or near it.
+_EXTREME = 2.0**100
+# Single precision loses digits of columns that are so many widths away from zero.
+_FAR = 2.0**12
+# Farther than this a scaled row is far from everything; squares are still numbers.
+_FARTHEST, _FARTHEST_SINGLE = 2.0**500, 2.0**60
+_LEAST_WIDTH = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
     """The affine map ``(x - centre) @ matrix``, with the logarithm of its volume.
 
+    A change of the units of a column, or of its zero, leaves what the rules scale it
+    to as it is, up to rounding, and shifts the logarithm of the volume by that of the
+    unit; of ``"common"``, one of all columns together does.
+
     Parameters
     ----------
-    centre : array of shape (d,)
+    centre : array of shape (d,), or (2, d)
+        With a remainder of it, where columns are so far from zero that one number has
+        too few digits.
     matrix : array of shape (d,) for a factor per column, or (d, d)
     """
 
@@ -44,7 +61,9 @@ class Scaling:
         one width for all columns, ``"whiten"`` also removes correlations,
         ``"within"`` removes those inside the groups (n,) of rows, so that what tells
         groups apart stands out; an array divides by itself; None leaves the rows
-        alone. Columns without spread are centred and left at their scale. Where
+        alone. Columns without spread, whose values differ by rounding at most, are
+        centred and left at their scale; one without a distance between its quartiles
+        is divided by its standard deviation. Where
         ``is_number`` (d,) is False, rows pass unchanged: states of categories have
         length one, so that two categories are as far apart as two rows usually are
         in a column of standard deviation one.
@@ -63,49 +82,68 @@ class Scaling:
             return cls(np.zeros(d), 1 / _given_widths(rule, d))
         rows = rows.astype(np.float64, copy=False)
         mass = np.ones(len(rows)) if weights is None else weights
+        if not mass.all():  # such rows are not there
+            seen = mass > 0
+            rows, mass = rows[seen], mass[seen]
+            groups = None if groups is None else groups[seen]
+        mass = mass / power_of_two(mass.max())
+        columns = ColumnSpread.of(rows, mass)
         if rule == "robust":
-            low, centre, high = _weighted_quantiles(rows, mass, (0.25, 0.5, 0.75))
-            return cls(centre, _inverse_widths((high - low) / 1.3489795003921634, rows))
-        centre = np.average(rows, axis=0, weights=mass)
+            return cls._between_quartiles(rows, mass, columns)
+        widths = columns.spread
+        if rule == "common":
+            unit = power_of_two(widths.max())
+            widths = np.full(d, unit * np.sqrt(np.mean((widths / unit) ** 2)))
+        plain = cls(columns.exact_centre, columns.inverse(widths))
         if rule == "within":
-            return cls._within_groups(rows, mass, groups)
-        if rule in ("std", "common"):
-            spread = np.sqrt(np.average((rows - centre) ** 2, axis=0, weights=mass))
-            if rule == "common":
-                spread = np.full(d, np.sqrt(np.mean(spread**2)))
-            return cls(centre, _inverse_widths(spread, rows))
-        covariance = np.cov(rows.T, aweights=mass, bias=True).reshape(d, d)
-        values, vectors = np.linalg.eigh(covariance)
-        # Variances keep rounding relative to the largest one, not to their own size.
-        values[values < 10 * d * np.finfo(rows.dtype).eps * values[-1]] = 0
-        widths = np.sqrt(values)
-        return cls(centre, _in_rows(vectors * _inverse_widths(widths, rows)))
+            return plain._within_groups(rows, mass, groups)
+        return plain._whitened(rows, mass) if rule == "whiten" else plain
 
     @classmethod
+    def _between_quartiles(
+        cls, rows: NDArray[Any], mass: NDArray[np.float64], columns: ColumnSpread
+    ) -> "Scaling":
+        """Divide by the distance of the quartiles, in units of a normal one's."""
+        low, centre, high = _weighted_quantiles(rows, mass, (0.25, 0.5, 0.75))
+        widths = (high - low) / 1.3489795003921634
+        is_seen = (columns.spread > 0) & (widths > 0)
+        widths = np.where(is_seen, widths, columns.spread)
+        return cls(centre, columns.inverse(widths))
+
+    def _whitened(self, rows: NDArray[Any], mass: NDArray[np.float64]) -> "Scaling":
+        """Remove the correlations, too, by the root of them that turns nothing."""
+        d = rows.shape[1]
+        covariance = np.cov(self.apply(rows).T, aweights=mass, bias=True)
+        values, vectors = np.linalg.eigh(covariance.reshape(d, d))
+        # Variances keep rounding relative to the largest one, not to their own size.
+        is_seen = values > 10 * d * np.finfo(rows.dtype).eps * values[-1]
+        widths = np.sqrt(np.where(is_seen, values, 1.0))
+        root = (vectors / widths) @ vectors.T
+        return Scaling(self.centre, _in_rows(self.matrix[:, None] * root))
+
     def _within_groups(
-        cls, rows: NDArray[Any], mass: NDArray[np.float64], groups: Any
+        self, rows: NDArray[Any], mass: NDArray[np.float64], groups: Any
     ) -> "Scaling":
         """Whiten by the covariance inside groups, of columns of variance one."""
-        plain = cls.from_rows("std", rows, mass)
-        scaled = plain.apply(rows)
+        scaled = self.apply(rows)
         inside = np.zeros_like(scaled)
         for group in np.unique(groups):
             own = groups == group
-            if mass[own].any():
-                centre = np.average(scaled[own], axis=0, weights=mass[own])
-                inside[own] = scaled[own] - centre
+            centre = np.average(scaled[own], axis=0, weights=mass[own])
+            inside[own] = scaled[own] - centre
+        inside[np.abs(inside) < _NO_SPREAD] = 0  # so that rounding turns nothing
         covariance = (inside * mass[:, None]).T @ inside / mass.sum()
         values, vectors = np.linalg.eigh(covariance)
         if not values.mean() > 10 * np.finfo(float).eps:
-            return plain  # groups of one row each, or of equal rows, have no inside
+            return self  # groups of one row each, or of equal rows, have no inside
         ridge = _WITHIN_RIDGE * values.mean()
         widths = np.sqrt(np.clip(values, 0, None) + ridge)
-        return cls(plain.centre, _in_rows(plain.matrix[:, None] * vectors / widths))
+        return Scaling(self.centre, _in_rows(self.matrix[:, None] * vectors / widths))
 
     def among(self, places: NDArray[np.bool_]) -> "Scaling":
         """This scaling for the columns at some places, the others as they are."""
-        centre = np.zeros(len(places))
-        centre[places] = self.centre
+        centre = np.zeros((*self.centre.shape[:-1], len(places)))
+        centre[..., places] = self.centre
         if self.matrix.ndim == 1:
             factors = np.ones(len(places))
             factors[places] = self.matrix
@@ -116,10 +154,11 @@ class Scaling:
 
     def marginal(self, places: list[int]) -> "Scaling":
         """The scaling of some columns, in the metric that integrating leaves."""
-        centre = self.centre[places]
+        centre = self.centre[..., places]
         if self.matrix.ndim == 1:
             return Scaling(centre, self.matrix[places])
-        metric = self.matrix @ self.matrix.T
+        units, matrix = self._equilibrated()
+        metric = matrix @ matrix.T
         gone = [place for place in range(len(metric)) if place not in places]
         left = metric[np.ix_(places, places)]
         if gone:
@@ -128,7 +167,17 @@ class Scaling:
             left = left - cross.T @ solved
         if not places:
             return Scaling(centre, np.ones(0))
-        return Scaling(centre, np.asarray(np.linalg.cholesky(left), dtype=float))
+        root = np.asarray(np.linalg.cholesky(left), dtype=float)
+        return Scaling(centre, units[places, None] * root)
+
+    def _equilibrated(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Powers of two (d,), and the matrix (d, d) whose rows they multiply.
+
+        Columns of different units make rows of different sizes, of which products and
+        inverses would be too large or too small to be numbers.
+        """
+        units = power_of_two(self._sizes())
+        return units, self.matrix / units[:, None]
 
     @property
     def by_columns(self) -> bool:
@@ -140,7 +189,8 @@ class Scaling:
         """The matrix that takes scaled rows back, shape (d, d)."""
         if self.by_columns:
             return np.diag(1 / self.matrix)
-        return np.asarray(np.linalg.inv(self.matrix))
+        units, matrix = self._equilibrated()
+        return np.asarray(np.linalg.inv(matrix) / units)
 
     @property
     def is_identity(self) -> bool:
@@ -153,27 +203,63 @@ class Scaling:
         """``log|det|``, to be added to a log-density to return to the user's units."""
         if self.matrix.ndim == 1:
             return float(np.log(self.matrix).sum())
-        return float(np.linalg.slogdet(self.matrix)[1])
+        units, matrix = self._equilibrated()
+        return float(np.linalg.slogdet(matrix)[1] + np.log(units).sum())
+
+    def _sizes(self) -> NDArray[np.float64]:
+        """The largest factor of every column, shape (d,)."""
+        sizes = np.abs(self.matrix)
+        return np.asarray(sizes if self.by_columns else sizes.max(axis=1))
+
+    def dtype_for(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        """The precision that rows of some precision are scaled in.
+
+        Double for columns of extreme units or far away from zero, else their own.
+        """
+        sizes = self._sizes()
+        extreme = (sizes > _EXTREME) | (sizes < 1 / _EXTREME)
+        far = (np.abs(self.centre) > _FAR / sizes) & (sizes > 0)
+        return np.result_type(dtype, np.float64) if (extreme | far).any() else dtype
 
     def apply(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Scale rows (n, d), in their own precision."""
         matrix = self.matrix
         if matrix.ndim == 1 and (matrix == 1).all() and not self.centre.any():
             return rows
-        centred = rows - self.centre.astype(rows.dtype)
-        matrix = self.matrix.astype(rows.dtype)
-        return np.asarray(centred * matrix if matrix.ndim == 1 else centred @ matrix)
+        own = rows.dtype
+        dtype = own if own == np.float64 else self.dtype_for(own)
+        for part in self.centre.reshape(-1, len(matrix)).astype(dtype):
+            rows = rows - part
+        if np.abs(matrix).max() > _EXTREME:
+            rows, matrix = self._nearer(rows, own)
+        matrix = matrix.astype(dtype)
+        scaled = rows * matrix if matrix.ndim == 1 else rows @ matrix
+        return np.asarray(scaled.astype(own, copy=False))
+
+    def _nearer(
+        self, centred: NDArray[Any], own: np.dtype[Any]
+    ) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        """Rows no farther away than can be squared, and the matrix that is left."""
+        units = power_of_two(self._sizes())
+        matrix = (self.matrix.T / units).T
+        most = _FARTHEST if own == np.float64 else _FARTHEST_SINGLE
+        with np.errstate(over="ignore"):
+            return np.clip(centred * units, -most, most), matrix
 
     def invert(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Scaled rows back in the user's units."""
-        if self.matrix.ndim == 1:
-            return np.asarray(rows / self.matrix + self.centre)
-        return np.asarray(rows @ np.linalg.inv(self.matrix) + self.centre)
+        back = rows / self.matrix if self.by_columns else rows @ self.inverse
+        for part in self.centre.reshape(-1, self.centre.shape[-1])[::-1]:
+            back = back + part
+        return np.asarray(back)
 
 
 def _given_widths(given: Any, d: int) -> NDArray[np.float64]:
     widths = np.asarray(given, dtype=np.float64)
-    if widths.shape != (d,) or not (np.isfinite(widths) & (widths > 0)).all():
+    if (
+        widths.shape != (d,)
+        or not (np.isfinite(widths) & (widths >= _LEAST_WIDTH)).all()
+    ):
         raise ValueError(
             f"The 'scale' parameter must be None, one of {SCALE_RULES}, or {d} "
             f"positive widths, one per column. Got {widths!r} instead."
@@ -184,14 +270,6 @@ def _given_widths(given: Any, d: int) -> NDArray[np.float64]:
 def _in_rows(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     """One order in memory, so that the same numbers give the same bits."""
     return np.ascontiguousarray(matrix)
-
-
-def _inverse_widths(
-    widths: NDArray[np.float64], rows: NDArray[Any]
-) -> NDArray[np.float64]:
-    # A constant column has a width of rounding, not of data.
-    rounding = 10 * np.finfo(rows.dtype).eps * np.abs(rows).max(initial=1.0)
-    return np.asarray(1 / np.where(widths > rounding, widths, 1.0))
 
 
 def _weighted_quantiles(

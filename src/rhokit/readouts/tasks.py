@@ -10,6 +10,7 @@ from rhokit.core import onehot_states
 from rhokit.core.distributions import quantiles
 from rhokit.features import SoftmaxFeatures
 from rhokit.plans.leave_one_out import LeaveOneOut, Overlaps
+from rhokit.plans.spread import ColumnSpread, power_of_two
 
 Floats = NDArray[np.float64]
 
@@ -65,15 +66,15 @@ class ValueScore:
     """
 
     def __init__(self, target: Floats, weight: Floats | None) -> None:
-        self._centre = np.average(target, axis=0, weights=weight)
-        spread = np.sqrt(
-            np.average((target - self._centre) ** 2, axis=0, weights=weight)
-        )
-        self._spread = np.where(spread > 0, spread, 1)
+        mass = np.ones(len(target)) if weight is None else weight
+        columns = ColumnSpread.of(target[mass > 0], mass[mass > 0])
+        self._columns = columns
+        self._spread = np.where(columns.spread > 0, columns.spread, 1)
 
     def evidence(self, target: NDArray[Any]) -> Floats:
         """One, and the targets."""
-        scaled = (target - self._centre) / self._spread
+        centred = target - self._columns.centre - self._columns.remainder
+        scaled = centred / self._spread
         return np.column_stack([np.ones(len(target)), scaled])
 
     def score(self, gathered: Floats, target: NDArray[Any], weight: Floats) -> float:
@@ -136,6 +137,9 @@ class LevelScore:
         parts = np.split(gathered, len(self._maps), axis=1)
         for output, part, truth in zip(self._maps, parts, target.T, strict=True):
             levels = output.landmarks_[:, 0]
+            # In units that round nothing, and whose squares are numbers.
+            unit = power_of_two(levels[-1] - levels[0])
+            levels, truth = levels / unit, truth / unit
             width = max(levels[-1] - levels[0], np.finfo(float).tiny)
             yield probabilities(part), levels, width, truth
 

@@ -20,9 +20,10 @@ from rhokit.testing.comparisons import (
     assert_same_state,
 )
 from rhokit.testing.refusals import assert_refused, bad_rows
+from rhokit.testing.unit_laws import UNIT_LAWS
 
 EstimatorLaw = Callable[[EstimatorCase], None]
-ESTIMATOR_LAWS: dict[str, EstimatorLaw] = {}
+ESTIMATOR_LAWS: dict[str, EstimatorLaw] = dict(UNIT_LAWS)
 _THREADS = 8
 _MOST_QUESTIONS = 25
 
