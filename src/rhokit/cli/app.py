@@ -13,6 +13,7 @@ import typer
 
 import rhokit
 from rhokit.cli.commands import PANELS
+from rhokit.cli.console import printable
 from rhokit.cli.failures import FINE, INTERRUPTED, WRONG_DATA, WRONG_USAGE
 from rhokit.cli.options import command
 
@@ -87,7 +88,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 def _report_usage(error: Any) -> int:
     """Say on stderr what typer finds wrong with the arguments, in one line."""
-    text = " ".join(error.format_message().split())
+    text = printable(" ".join(error.format_message().split()))
     context = getattr(error, "ctx", None)
     owner = context.command_path if context else "rhokit"
     print(f"{owner}: {text} ({owner} --help lists all)", file=sys.stderr)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
 from io import StringIO
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 # Numbers from here on are shown without a fraction.
 _LARGE = 1_000
 _CELL_PADDING = 3
+# Zero width, between letters of many scripts and within emoji.
+_JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
 
 
 class Output:
@@ -51,8 +54,9 @@ class Output:
 
             console = rich_console()
             for each in shown:
+                text = Text(printable(each)) if isinstance(each, str) else each
                 # Lines stay lines: paths in them can be copied whole.
-                console.print(each, soft_wrap=isinstance(each, Text))
+                console.print(text, soft_wrap=isinstance(text, Text))
 
     @property
     def shows_tables(self) -> bool:
@@ -111,6 +115,32 @@ def number(value: Any, digits: int = 4) -> str:
     return f"{value:,.0f}" if abs(value) >= _LARGE else f"{value:.{digits}g}"
 
 
+def printable(text: str) -> str:
+    """Text that says nothing to a terminal: control characters are written out.
+
+    Names and values are whatever a file holds. Spaces of all kinds are spaces, and
+    what joins letters stays.
+
+    Examples
+    --------
+    >>> from rhokit.cli.console import printable
+    >>> print(printable("red \x1b[31m alert\x07"))
+    red \\x1b[31m alert\\x07
+    """
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else _shown(each) for each in text)
+
+
+def _shown(character: str) -> str:
+    """A character that is no letter, as one may see it."""
+    if character in _JOINERS:
+        return character
+    if unicodedata.category(character) == "Zs":
+        return " "
+    return character.encode("unicode_escape").decode()
+
+
 def byte_size(count: int) -> str:
     """Bytes for people: ``1.2 MB``."""
     size, unit = float(count), "bytes"
@@ -131,7 +161,7 @@ def properties(pairs: Iterable[tuple[str, Any]]) -> Text:
     for index, (name, value) in enumerate(lines):
         text.append("\n" if index else "")
         text.append(f"{name:<{width}}", style="bold")
-        text.append(f"  {value if isinstance(value, str) else number(value)}")
+        text.append(f"  {printable(number(value))}")
     return text
 
 
@@ -162,8 +192,9 @@ def preview(table: pa.Table, remark: str | None = None) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
-    rows = [[number(cell) for cell in row.values()] for row in table.to_pylist()]
-    names = table.column_names
+    cells = [row.values() for row in table.to_pylist()]
+    rows = [[printable(number(cell)) for cell in row] for row in cells]
+    names = [printable(name) for name in table.column_names]
     fits = _fitting(names, rows, rich_console().width)
     kinds = zip(names, table.columns, strict=True)
     text = {name for name, column in kinds if "string" in str(column.type)}
@@ -197,4 +228,4 @@ def _escaped(value: Any) -> str:
     """Text in which nothing is markup."""
     from rich.markup import escape
 
-    return escape(value if isinstance(value, str) else number(value))
+    return escape(printable(number(value)))

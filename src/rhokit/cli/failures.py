@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
+from rhokit.cli.console import printable
 from rhokit.cli.option_names import with_options
 from rhokit.errors import DataError
 
@@ -28,8 +29,7 @@ class UsageError(UserError):
 
 def one_line(error: BaseException | Warning | str) -> str:
     """The message of an exception as one line, in terms of the command line."""
-    text = " ".join(_text(error).split())
-    text = "".join(each if each.isprintable() else "?" for each in text)
+    text = printable(" ".join(_text(error).split()))
     if len(text) > _LONGEST:
         text = f"{text[:_LONGEST]} ..."
     return with_options(text) or type(error).__name__
@@ -53,7 +53,8 @@ def code_of(error: BaseException) -> int:
 def report_failure(command: str, error: BaseException, *, debug: bool) -> int:
     """Say on stderr what went wrong; returns the exit code."""
     if debug:
-        traceback.print_exception(error, file=sys.stderr)
+        lines = "".join(traceback.format_exception(error)).splitlines()
+        print(*map(printable, lines), sep="\n", file=sys.stderr)
     if isinstance(error, KeyboardInterrupt):
         text = "interrupted, nothing was written"
     elif isinstance(error, _EXPECTED):

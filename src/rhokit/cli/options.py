@@ -37,6 +37,14 @@ RowsOutput = Annotated[
         help="Write all rows here: .csv, .tsv, .parquet, .arrow or .feather.",
     ),
 ]
+EscapeFormulas = Annotated[
+    bool,
+    typer.Option(
+        "--escape-formulas",
+        help="In CSV and TSV, put ' before text that starts with =, +, - or @, which "
+        "spreadsheets would run.",
+    ),
+]
 ModelOutput = Annotated[
     Path,
     typer.Option(

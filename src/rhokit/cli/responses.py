@@ -41,6 +41,8 @@ class Question:
         Columns to carry over, or ``["all"]``.
     missing : {"raise", "empty", "integrate", "impute"}
     target : str, optional
+    escape : bool, default=False
+        Whether no cell of a text file may be a formula.
     """
 
     def __init__(
@@ -51,12 +53,13 @@ class Question:
         keep: Iterable[str] | None,
         missing: str,
         target: str | None,
+        escape: bool = False,
     ) -> None:
         if output is not None:
             check_output(output, [*source.files, stored.path], ENDINGS)
             refuse_inside(output, source.paths)
         self.stored, self.source, self.output = stored, source, output
-        self.leaves_out = False
+        self.leaves_out, self.escape = False, escape
         self.rows = ModelRows(stored, source, target, missing)
         names = self.rows.table.names
         every = list(keep or []) == ["all"] and "all" not in names
@@ -161,7 +164,7 @@ def _sink(
     """A function that takes tables, and those of them that are kept to be shown."""
     kept: list[pa.Table] = []
     if question.output is not None:
-        with written(question.output) as give:
+        with written(question.output, escape=question.escape) as give:
             yield give, kept
     elif out.json:
         yield kept.append, kept
@@ -174,7 +177,7 @@ def _sink(
 
         yield give_few, kept
     else:
-        with piped() as give:
+        with piped(escape=question.escape) as give:
             yield give, kept
 
 

@@ -10,6 +10,7 @@ from rhokit.cli.console import Output, number, preview, properties
 from rhokit.cli.failures import FINE, LIMIT_PASSED
 from rhokit.cli.options import (
     DataPaths,
+    EscapeFormulas,
     Missing,
     ModelPath,
     QueryGaps,
@@ -38,6 +39,7 @@ def anomalies(
     ] = None,
     missing: Missing = QueryGaps.refuse,
     target: Target = None,
+    escape_formulas: EscapeFormulas = False,
 ) -> int:
     """The least likely rows, with their values and their numbers in the file.
 
@@ -52,11 +54,13 @@ def anomalies(
 
     stored = load_model(model)
     with opened(data) as source:
-        question = Question(stored, source, output, ["all"], missing.value, target)
+        question = Question(
+            stored, source, output, ["all"], missing.value, target, escape_formulas
+        )
         found = unlikely_rows(question, count, fail_below)
         passed = found.n_below > 0
         if output is not None:
-            with written(output) as give:
+            with written(output, escape=escape_formulas) as give:
                 give(found.table)
     told = {
         "rows": found.n_rows,

@@ -7,6 +7,7 @@ from rhokit.cli.failures import UserError
 from rhokit.cli.options import (
     Coverage,
     DataPaths,
+    EscapeFormulas,
     Keep,
     Missing,
     ModelPath,
@@ -26,6 +27,7 @@ def predict(
     keep: Keep = None,
     missing: Missing = QueryGaps.refuse,
     target: Target = None,
+    escape_formulas: EscapeFormulas = False,
 ) -> None:
     """The class of every row with probabilities, or its value with an interval.
 
@@ -46,7 +48,9 @@ def predict(
             "or fit a model with --target"
         )
     with opened(data) as source:
-        question = Question(stored, source, output, keep, missing.value, target)
+        question = Question(
+            stored, source, output, keep, missing.value, target, escape_formulas
+        )
         rows = question.rows
 
         def ask(X: Any, batch: Any, whole: Any) -> Any:

@@ -7,6 +7,7 @@ import typer
 from rhokit.cli.console import Output
 from rhokit.cli.options import (
     DataPaths,
+    EscapeFormulas,
     Keep,
     Missing,
     ModelPath,
@@ -31,6 +32,7 @@ def score(
     keep: Keep = None,
     missing: Missing = QueryGaps.refuse,
     target: Target = None,
+    escape_formulas: EscapeFormulas = False,
 ) -> None:
     """Log-density of every row: how likely it is under the model.
 
@@ -43,6 +45,8 @@ def score(
 
     stored = load_model(model)
     with opened(data) as source:
-        question = Question(stored, source, output, keep, missing.value, target)
+        question = Question(
+            stored, source, output, keep, missing.value, target, escape_formulas
+        )
         ask = question.left_out() if leave_one_out else question.scored
         answer(out, question, ask, ScoreAnswers(), "Scoring")
