@@ -8,9 +8,10 @@ RIVALS := .venv-rivals
 SECTIONS ?=
 EXPERIMENTS ?= all
 COUNT ?= 100000
+SECONDS ?= 3600
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-rivals fuzz lint types imports design format coverage mutate \
+.PHONY: help demo test test-slow test-rivals fuzz soak lint types imports design format coverage mutate \
   bench bench-full bench-page goals reproduce clean
 
 help:  ## List the targets
@@ -48,6 +49,9 @@ test-rivals: $(RIVALS)/.ready  ## The tests of the models that rhokit is compare
 
 fuzz: $(VENV)/.test  ## 100,000 damaged and hostile model files (COUNT=N for others)
 	$(BIN)/python -m tests.io.fuzz --count $(COUNT)
+
+soak: $(VENV)/.test  ## An hour of random use beside a model of all rows (SECONDS=N for others)
+	$(BIN)/python -m tests.soak --seconds $(SECONDS)
 
 lint: $(VENV)/.test  ## ruff, codespell, and no comparison that asserts nothing
 	$(BIN)/ruff format --check .

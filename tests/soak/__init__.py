@@ -1,0 +1,1 @@
+"""Long random use of models, beside a slow model that keeps all rows."""

@@ -1,0 +1,177 @@
+"""A model in use, the slow model beside it, and what must hold of the two."""
+
+from copy import copy
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import NotFittedError
+
+from rhokit.testing.comparisons import (
+    SMOOTH,
+    answers_of,
+    assert_same_answers,
+    assert_same_sample,
+    assert_same_state,
+)
+from tests.soak.all_rows import AllRows
+
+# Where so little is left of what was there, rounding may be as large as the rest.
+MOST_CANCELLED = 1e4
+FEW_SAMPLED = 40
+
+
+@dataclass
+class World:
+    """A model in use and the slow model beside it.
+
+    Parameters
+    ----------
+    case : EstimatorCase
+    empty : estimator
+        Prepared, without rows: the plan of both models.
+    folder : path
+        For files.
+    model : estimator
+    truth : AllRows
+    parts : list of (estimator, AllRows)
+        Models that were merged, and may be taken out again.
+    crowded : bool
+        Whether the sample of rows once had no more room.
+    loose : bool
+        Whether rows were taken out of a sample that had been crowded.
+    """
+
+    case: Any
+    empty: Any
+    folder: Path
+    model: Any
+    truth: AllRows
+    parts: list[Any] = field(default_factory=list)
+    crowded: bool = False
+    loose: bool = False
+    n_rows: int = 0
+
+    @classmethod
+    def of(cls, case, folder, rng):
+        """A world without rows; some have little room for sampled ones."""
+        empty = case.prepared()
+        if rng.random() < 0.4:
+            model = empty.prepared_model()
+            plan = replace(model.plan, sample_rows=FEW_SAMPLED)
+            empty = empty.with_model(replace(model, plan=plan))
+        world = cls(case, empty, Path(folder), empty.blank(), None)
+        world.truth = world.batch(1, rng).minus([0], 0.0)
+        world.truth = replace(
+            world.truth.minus([0], world.truth.weights[0]), peak=0.0, forgot=False
+        )
+        return world
+
+    def batch(self, n, rng):
+        """New rows of random weights, of which some are alike."""
+        rows, target = self.case.data(n, int(rng.integers(2**31)))
+        kind = rng.integers(3)
+        weights = [np.ones(n), rng.integers(1, 4, n) / 1.0, rng.uniform(0.1, 2, n)]
+        ids = np.arange(self.n_rows, self.n_rows + n)
+        self.n_rows += n
+        chosen = weights[kind]
+        return AllRows(rows, target, chosen, ids, float(chosen.sum()))
+
+    def queries(self, rng):
+        """Rows to be asked for, which may lack values where that is allowed."""
+        rows = self.case.rows(int(rng.integers(1, 30)), int(rng.integers(2**31)))
+        if getattr(self.case.estimator, "missing", "raise") == "integrate":
+            rows[rng.random(rows.shape) < 0.2] = np.nan
+        return rows
+
+    def fitted(self, rows, empty=None):
+        """A fresh fit of the same plan to some rows."""
+        empty = self.empty if empty is None else empty
+        return empty.blank().partial_fit(*rows.data(), sample_weight=rows.weights)
+
+    # ---- what changes the sample -----------------------------------------------------
+
+    def noticed(self, lost=False):
+        """Keep in mind whether the sample of rows has lost any for want of room."""
+        sample = self.model.sample_
+        if sample is not None:
+            self.loose = self.loose or (lost and self.crowded)
+            self.crowded = self.crowded or len(sample.keys) >= sample.size
+
+    # ---- what must hold --------------------------------------------------------------
+
+    def check(self, rng):
+        """Compare the model with a fresh fit of all rows that count."""
+        queries = self.queries(rng)
+        if not len(self.truth):
+            with pytest.raises(NotFittedError):
+                self.model.score_samples(queries)
+            return
+        expected = self.fitted(self.truth)
+        state, answers = self.tolerances(expected)
+        assert self.model.fingerprint() == expected.fingerprint()
+        assert_allclose(
+            self.model.state_.weight,
+            expected.state_.weight,
+            rtol=1e-9,
+            atol=1e-9 * self.truth.peak,
+        )
+        assert_same_state(self.model.state_, expected.state_, state)
+        self.check_sample(expected)
+        if answers < MOST_CANCELLED * self.case.tolerance:
+            found, wanted = (
+                self.asked(each, queries) for each in (self.model, expected)
+            )
+            assert_same_answers(found, wanted, answers)
+
+    def tolerances(self, expected):
+        """Promised errors of states, and of answers."""
+        case, truth = self.case, self.truth
+        if not truth.forgot:
+            return case.state_tolerance, case.tolerance
+        weight = np.asarray(expected.state_.weight)
+        smallest = weight[weight > 0].min()
+        return (
+            100 * case.state_tolerance * max(1, truth.peak / truth.total),
+            case.unlearned_tolerance * max(1, truth.peak / smallest),
+        )
+
+    def check_sample(self, expected):
+        """Equal samples; or rows that count, each with no more than its weight."""
+        if not self.loose:
+            assert_same_sample(self.model.sample_, expected.sample_)
+            return
+        whole, found = self.whole_sample(), self.model.sample_
+        place = np.searchsorted(whole.keys, found.keys).clip(max=len(whole.keys) - 1)
+        assert_array_equal(whole.keys[place], found.keys, "rows that are forgotten")
+        assert (found.weight <= whole.weight[place] * (1 + 1e-6)).all()
+
+    def whole_sample(self):
+        """All rows that count, as a sample of a model that has room for them."""
+        model = self.empty.prepared_model()
+        plan = replace(model.plan, sample_rows=10**9)
+        return self.fitted(
+            self.truth, self.empty.with_model(replace(model, plan=plan))
+        ).sample_
+
+    def asked(self, model, queries):
+        """Answers that are promised, by the name of the method."""
+        if not self.loose:
+            return answers_of(model, queries)
+        copied = copy(model)
+        names = [n for n in SMOOTH if n != "predict_interval" and hasattr(copied, n)]
+        return {name: as_array(getattr(copied, name)(queries)) for name in names}
+
+    def snapshot(self):
+        """An estimator that nothing changes any more."""
+        return self.model.with_model(self.model.prepared_model())
+
+
+def as_array(answer):
+    """One array; several targets answer with one each."""
+    if isinstance(answer, list | tuple):
+        return np.concatenate([np.ravel(part) for part in answer])
+    return np.asarray(answer)
