@@ -64,6 +64,28 @@ class DataTypeError(DataError, TypeError):
     """Data are refused because a value is of a type that cannot be a number."""
 
 
+class RefusedRows(ValueError):
+    """Some of many rows are refused; the others have been learned.
+
+    Parameters
+    ----------
+    errors : tuple of DataError
+        What is wrong with each of them, by its position.
+    n_rows : int
+        How many there were.
+    """
+
+    def __init__(self, errors: tuple[DataError, ...], n_rows: int) -> None:
+        self.errors, self.n_rows = errors, n_rows
+        super().__init__(errors, n_rows)
+
+    def __str__(self) -> str:
+        return (
+            f"{len(self.errors)} of {self.n_rows} rows were refused, the others have "
+            f"been learned: {self.errors[0]}"
+        )
+
+
 class ModelFileError(ValueError):
     """A file is no model that can be read here: damaged, foreign, newer or hostile."""
 

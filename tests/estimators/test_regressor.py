@@ -460,7 +460,7 @@ class TestRange:
         before = pickle.dumps(model)
         spoiled = y.copy()
         spoiled[[7, 9]] = 4.5, -3.0
-        message = r"row 7 of y is 4\.5, outside the range \[-2\.0, 2\.0\].*2 such rows"
+        message = r"row 7: y is 4\.5, outside the range \[-2\.0, 2\.0\].*2 such rows"
         with pytest.raises(ValueError, match=message):
             getattr(model, method)(X, spoiled)
         assert pickle.dumps(model) == before
@@ -469,7 +469,7 @@ class TestRange:
         X, y = some_data(targets=2)
         model = model_of(bounds=(-2, 2)).fit(X, y)
         y[3, 1] = 2.5
-        with pytest.raises(ValueError, match=r"row 3 of target 1 of y is 2\.5"):
+        with pytest.raises(ValueError, match=r"row 3: target 1 of y is 2\.5"):
             model.partial_fit(X, y)
 
     def test_dates_are_no_values(self, data):

@@ -53,6 +53,8 @@ class ClassReadOut(TargetReadOut):
     def check(self, y: Any, n_rows: int, owner: str) -> NDArray[Any]:
         """Labels, shape (n,)."""
         self.refuse_without_target(y, owner)
+        if type(y) is np.ndarray and y.shape == (n_rows,) and y.dtype.kind in "iubU":
+            return y  # nothing can be wrong with these
         labels = column_or_1d(y, warn=True)
         assert_all_finite(labels, input_name="y")
         check_consistent_length(np.empty(n_rows), labels)
@@ -80,6 +82,10 @@ class ClassReadOut(TargetReadOut):
     def encode(self, target: Any, weights: Floats | None = None) -> NDArray[np.intp]:
         """Codes of the labels, shape (n,)."""
         return np.searchsorted(self.classes, target)
+
+    def known_target(self) -> NDArray[Any] | None:
+        """A label."""
+        return self.classes[:1] if len(self.classes) else None
 
     def essential(self, y: NDArray[Any]) -> NDArray[Any]:
         """All labels."""

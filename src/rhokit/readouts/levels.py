@@ -123,6 +123,12 @@ class LevelReadOut(TargetReadOut):
         refuse_outside(values, self.low, self.high, weights, names)
         return values
 
+    def known_target(self) -> Floats | None:
+        """The lowest values."""
+        if not len(self.low):
+            return None
+        return self.low if self.one_target else self.low[None]
+
     def essential(self, y: NDArray[Any]) -> NDArray[Any]:
         """The lowest and the highest values."""
         return np.stack([np.min(y, axis=0), np.max(y, axis=0)])

@@ -7,35 +7,56 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rhokit.batch import Batch
+from rhokit.streams.target_form import TargetForm
 
 
 class BatchBuffer:
     """Batches, kept until they are taken out as one."""
 
     def __init__(self) -> None:
-        self._batches: list[Batch] = []
-        self.n_rows = 0
+        # Each with the number of rows up to its end, so that one step keeps both.
+        self._parts: list[tuple[Batch, int]] = []
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that are kept."""
+        return self._parts[-1][1] if self._parts else 0
 
     def add(self, batch: Batch) -> None:
         """Keep a batch, unless it has no rows."""
         if len(batch):
-            self._batches.append(batch)
-            self.n_rows += len(batch)
+            self._parts.append((batch, self.n_rows + len(batch)))
 
     def settle(self) -> None:
         """Copy what was added last: its owner may use the memory for other rows."""
-        if self._batches:
-            self._batches[-1] = copied(self._batches[-1])
+        if self._parts:
+            batch, n_rows = self._parts[-1]
+            self._parts[-1] = copied(batch), n_rows
 
     def peek(self) -> Batch:
-        """All rows that were kept."""
-        self._batches = [joined(self._batches)]
-        return self._batches[0]
+        """All rows that are kept."""
+        if len(self._parts) > 1:
+            batch = joined([batch for batch, _ in self._parts])
+            self._parts = [(batch, len(batch))]
+        return self._parts[0][0]
 
     def take(self) -> Batch:
         """All rows that were kept; the buffer is empty then."""
-        batches, self._batches, self.n_rows = self._batches, [], 0
-        return joined(batches)
+        batch, self._parts = self.peek(), []
+        return batch
+
+    def joined_by(self, batch: Batch) -> "BatchBuffer":
+        """Another buffer with these rows and those of a batch."""
+        other = BatchBuffer()
+        other._parts = list(self._parts)
+        other.add(batch)
+        return other
+
+    def without_first(self, n_rows: int) -> "BatchBuffer":
+        """Another buffer with all but the first rows."""
+        other = BatchBuffer()
+        other.add(self.peek().take(slice(n_rows, None)))
+        return other
 
 
 def copied(batch: Batch) -> Batch:
@@ -46,12 +67,15 @@ def copied(batch: Batch) -> Batch:
 
 
 def joined(batches: list[Batch]) -> Batch:
-    """Several batches of the same columns as one."""
+    """Several batches of the same columns as one; targets must be of one form."""
     first = batches[0]
     if len(batches) == 1:
         return first
     weighted = any(batch.weights is not None for batch in batches)
     targets = [batch.target for batch in batches if batch.target is not None]
+    if targets:
+        form = TargetForm.of(targets[0])
+        targets = [form.fitted(target) for target in targets]
     return replace(
         first,
         rows=np.concatenate([batch.rows for batch in batches]),

@@ -1,7 +1,5 @@
 """Rows that come one by one, and a past that fades or falls out of a window."""
 
-from collections import deque
-from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
@@ -10,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from rhokit.batch import Batch
+from rhokit.errors import DataError, RefusedRows
 from rhokit.estimators.base import OnePassEstimator
-from rhokit.streams.buffer import BatchBuffer, copied
+from rhokit.streams.buffer import copied
 from rhokit.streams.learning import become, check_one_pass, learn
-from rhokit.streams.single_rows import RowChecker, SingleRow, as_arrays
+from rhokit.streams.single_rows import RowChecker
+from rhokit.streams.stream_state import StreamState, at_row, slide
 
 # The least share of the past that is kept by one block: below it, it is gone.
 _LEAST_DECAY = 1e-300
@@ -28,6 +28,11 @@ class Stream:
     .. math:: \rho_n \propto \sum_i 2^{-(n-i)/h}\, \phi(x_i)\phi(x_i)^\top,
 
     or be forgotten when it falls out of a window of the last rows.
+
+    A row that cannot be learned is refused alone. What is wrong with the row itself is
+    said when it comes; what only the model can judge, as a value outside its range, is
+    said by a :class:`~rhokit.errors.RefusedRows` once the others have been learned.
+    Whatever else goes wrong, also an interruption, rows that wait go on waiting.
 
     Parameters
     ----------
@@ -47,7 +52,7 @@ class Stream:
     Attributes
     ----------
     n_seen : int
-        Rows that came so far.
+        Rows that came so far and were not refused.
     model : one-pass model
         The estimator, with everything learned that came so far.
 
@@ -81,17 +86,15 @@ class Stream:
         self._estimator = estimator
         self._half_life, self._window = half_life, window
         self._warm_up, self._buffer_rows = warm_up, buffer_rows
-        self._work = copy(estimator)
         known = estimator.plan_.columns if estimator.is_prepared else None
-        self._rows = RowChecker(self._work, known)
-        self._single: list[SingleRow] = []  # rows that came one by one
-        self._waiting = BatchBuffer()
-        self._refused: list[ValueError] = []
-        self._held: deque[Batch] = deque()  # what is in the window, oldest first
-        self.n_seen = 0
+        self._state = StreamState(copy(estimator))
+        self._rows = RowChecker(self._state.work, known)
 
     def learn_one(self, x: Any, y: Any = None, weight: float = 1.0) -> None:
         """Learn a row.
+
+        Errors tell its position: the number of rows that came before, without those
+        that were refused at once.
 
         Parameters
         ----------
@@ -101,121 +104,148 @@ class Stream:
             Its target.
         weight : float, default=1.0
         """
-        self._single.append(self._rows.single(x, y, weight))
-        self.n_seen += 1
-        if len(self._single) >= self._buffer_rows:
+        single = self._state.single
+        try:
+            single.append(self._rows.single(x, y, weight))
+        except ValueError as error:
+            raise at_row(error, self._state.next_position) from error
+        if len(single) >= self._buffer_rows:
             self._learn_waiting()
 
     def learn_many(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
-        """Learn rows (n, d), with targets and weights if they have any."""
+        """Learn rows (n, d), with targets and weights if they have any.
+
+        All of them, or none where one of them is refused: the error tells its row,
+        counted from the first of these.
+        """
         self._gather_single()
-        batch = self._rows.batch(X, y, sample_weight)
-        self._waiting.add(batch)
-        self.n_seen += len(batch)
-        if self._waiting.n_rows >= self._buffer_rows:
-            self._learn_waiting()
-        self._waiting.settle()
+        batch = self._rows.batch(self._state.work, X, y, sample_weight)
+        self._state.waiting.add(batch)
+        try:
+            if self._state.waiting.n_rows >= self._buffer_rows:
+                self._learn_waiting()
+        finally:
+            self._state.waiting.settle()
 
     @property
     def model(self) -> OnePassEstimator:
         """The estimator, with everything learned that came so far."""
         self._gather_single()
         self._learn_all()
-        columns = self._rows.columns
-        if columns is None or not self._work.is_prepared or self._work.state_ is None:
+        columns, work = self._rows.columns, self._state.work
+        if columns is None or not work.is_prepared or work.state_ is None:
             return self._estimator  # no row has come yet
-        return become(self._estimator, self._work, columns)
+        return become(self._estimator, work, columns)
+
+    @property
+    def n_seen(self) -> int:
+        """Rows that came so far and were not refused."""
+        return self._state.n_seen
 
     @property
     def n_held(self) -> int:
         """Rows that are kept to be unlearned when they fall out of the window."""
-        return sum(map(len, self._held))
+        return sum(map(len, self._state.held))
 
     # ---- rows that wait --------------------------------------------------------------
 
     def _gather_single(self) -> None:
-        """Move rows that came one by one to the buffer, as one batch."""
-        single, self._single = self._single, []
-        if single:
-            self._in_parts(single, list.__getitem__, self._buffer_single)
+        """Let rows that came one by one wait as one batch."""
+        if self._state.single:
+            self._gather_first(len(self._state.single))
 
-    def _buffer_single(self, single: list[SingleRow]) -> None:
-        self._waiting.add(self._rows.batch(*as_arrays(single), encoded=True))
+    def _gather_first(self, n_rows: int) -> None:
+        """Let the first single rows wait, or by halves those of them that can."""
+        state = self._state
+        try:
+            batch = self._rows.gathered(state.work, state.single[:n_rows])
+            self._state = state.gathered(batch)
+        except ValueError as error:
+            if n_rows == 1:
+                self._state = state.without_single(error)
+                return
+            self._gather_first(n_rows // 2)
+            self._gather_first(n_rows - n_rows // 2)
 
     def _learn_waiting(self) -> None:
         self._gather_single()
-        if self._work.is_prepared or self._waiting.n_rows >= self._warm_up:
+        if self._state.work.is_prepared or self._state.waiting.n_rows >= self._warm_up:
             self._learn_all()
 
     def _learn_all(self) -> None:
-        n_rows = self._waiting.n_rows + len(self._refused)
-        if self._waiting.n_rows and self._can_learn():
-            batch = self._waiting.take()
-            for start in range(0, len(batch), self._buffer_rows):
-                block = batch.take(slice(start, start + self._buffer_rows))
-                self._in_parts(block, Batch.take, self._learn_block)
-        refused, self._refused = self._refused, []
+        n_rows = self._state.waiting.n_rows + len(self._state.refused)
+        if self._state.waiting.n_rows and self._can_learn():
+            while left := self._state.waiting.n_rows:
+                self._learn_first(min(left, self._buffer_rows))
+        refused = self._state.refused
         if refused:
-            self.n_seen -= len(refused)
-            raise ValueError(
-                f"{len(refused)} of {n_rows} rows were refused, the others have "
-                f"been learned: {refused[0]}"
-            ) from refused[0]
+            self._state = replace(self._state, refused=())
+            raise RefusedRows(refused, n_rows) from refused[0]
 
     def _can_learn(self) -> bool:
         """Whether there is a plan, or rows to choose it from."""
-        if not self._work.is_prepared and self._waiting.peek().total_weight > 0:
-            self._work.prepare(self._waiting.peek())
-        return self._work.is_prepared
-
-    def _in_parts(
-        self,
-        rows: Any,
-        take: Callable[[Any, slice], Any],
-        use: Callable[[Any], None],
-    ) -> None:
-        """Use rows together, or by halves those of them that can be used."""
-        try:
-            use(rows)
-        except ValueError as error:
-            half = len(rows) // 2
-            if not half:
-                self._refused.append(error)
-                return
-            for part in (slice(half), slice(half, None)):
-                self._in_parts(take(rows, part), take, use)
+        state = self._state
+        if state.work.is_prepared:
+            return True
+        batch = state.waiting.peek().seen()
+        if len(batch):
+            self._state = replace(state, work=_prepared(state.work, batch))
+        return bool(len(batch))
 
     # ---- learning --------------------------------------------------------------------
 
-    def _learn_block(self, block: Batch) -> None:
-        self._add(block)
-        if self._window is not None:
-            self._slide(block, self._window)
+    def _learn_first(self, n_rows: int) -> None:
+        """Learn the rows that wait longest, or by halves those of them that can be.
 
-    def _add(self, block: Batch) -> None:
+        A row that is refused is refused alone; any other error leaves all that was not
+        learned waiting.
+        """
+        state = self._state
+        try:
+            self._state = self._after(state, n_rows)
+        except ValueError as error:
+            if n_rows == 1:
+                self._state = state.without_first(error)
+                return
+            self._learn_first(n_rows // 2)
+            self._learn_first(n_rows - n_rows // 2)
+
+    def _after(self, state: StreamState, n_rows: int) -> StreamState:
+        """The state once the first rows have been learned."""
+        work, block = copy(state.work), state.waiting.peek().take(slice(n_rows))
+        self._add(work, block)
+        if self._window is None:
+            return state.learned(work, n_rows)
+        held = slide(work, (*state.held, copied(block)), self._window)
+        return state.learned(work, n_rows, held=held)
+
+    def _add(self, work: OnePassEstimator, block: Batch) -> None:
         if self._half_life is None:
-            learn(self._work, block)
+            learn(work, block)
             return
         ages = np.arange(len(block) - 1, -1, -1)
         weights = np.exp2(-ages / self._half_life) * block.mass
         kept = max(2.0 ** (-len(block) / self._half_life), _LEAST_DECAY)
         if weights.any():
-            self._work.partial_fit(replace(block, weights=weights), decay=kept)
-        elif self._work.state_ is not None:
-            self._work.fade(kept)  # time passes all the same
+            work.partial_fit(replace(block, weights=weights), decay=kept)
+        elif work.state_ is not None:
+            work.fade(kept)  # time passes all the same
 
-    def _slide(self, block: Batch, window: int) -> None:
-        """Unlearn what falls out of the window."""
-        self._held.append(copied(block))
-        surplus = self.n_held - window
-        while surplus > 0:
-            oldest = self._held.popleft()
-            gone = oldest.take(slice(surplus))
-            if gone.total_weight > 0:
-                self._work.unlearn(gone)
-            if len(gone) < len(oldest):
-                self._held.appendleft(oldest.take(slice(surplus, None)))
-            surplus -= len(gone)
+
+def _prepared(work: OnePassEstimator, batch: Batch) -> OnePassEstimator:
+    """A copy with a plan chosen from these rows.
+
+    Rows that stand in the way of any plan take no part; they are refused, each by
+    itself, when they are learned.
+    """
+    kept = np.arange(len(batch))
+    while True:
+        try:
+            return copy(work).prepare(batch.take(kept))
+        except DataError as error:
+            if error.row is None or len(kept) == 1:
+                raise
+            kept = np.delete(kept, error.row)
 
 
 def _check_memory(half_life: Any, window: Any) -> None:

@@ -1,9 +1,11 @@
 """Rows as they come to a stream: one by one or many, checked when they come."""
 
 import math
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import replace
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +14,14 @@ from numpy.typing import NDArray
 from rhokit.batch import Batch, Columns
 from rhokit.estimators.base import OnePassEstimator
 from rhokit.plans.request import numeric_rows
-from rhokit.validation import check_rows
+from rhokit.streams.target_form import TargetForm
+from rhokit.validation import check_rows, check_weights
+
+_LARGEST = sys.float_info.max
+# In tuples, which are looked through faster than unions.
+_REALS = (float, int)
+_NUMBERS = (*_REALS, np.floating, np.integer)
+_LABELS = (int, str, np.integer)
 
 
 class SingleRow(NamedTuple):
@@ -29,7 +38,7 @@ class RowChecker:
     Parameters
     ----------
     estimator : one-pass model
-        That learns from the rows, and may come to know columns meanwhile.
+        That will learn from the rows.
     columns : Columns, optional
         Where they are known from the start.
     """
@@ -37,12 +46,23 @@ class RowChecker:
     def __init__(self, estimator: OnePassEstimator, columns: Columns | None) -> None:
         self._estimator = estimator
         self._numeric = numeric_rows(estimator.feature_map)
-        self._has_target = estimator.make_readout().has_target
+        self._readout = estimator.make_readout()
+        self._has_target = self._readout.has_target
+        self._is_plain = _PLAIN_TARGETS[self._readout.kind]
+        known = estimator.readout_.known_target() if estimator.is_prepared else None
+        self._form = None if known is None else TargetForm.of(known)
         self.columns = columns
 
-    def batch(self, X: Any, y: Any, sample_weight: Any, encoded: bool = False) -> Batch:
-        """Many rows, which single ones are once they have been encoded."""
-        batch = self._estimator.check_batch(
+    def batch(
+        self,
+        work: OnePassEstimator,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        encoded: bool = False,
+    ) -> Batch:
+        """Many rows, to be learned by a model that may know columns meanwhile."""
+        batch = work.check_batch(
             X,
             y,
             sample_weight,
@@ -50,14 +70,37 @@ class RowChecker:
             may_vanish=True,
             encoded=encoded,
         )
+        if batch.target is not None:
+            batch = replace(batch, target=self._fitted(batch.target))
         if self.columns is None:
             self.columns = batch.columns
         return batch
 
+    def gathered(self, work: OnePassEstimator, single: list[SingleRow]) -> Batch:
+        """Single rows as a batch."""
+        rows, targets, weights = zip(*single, strict=True)
+        target = None if targets[0] is None else np.array(targets)
+        weighted = set(weights) != {1.0}
+        return self.batch(
+            work,
+            self._array(rows),
+            target,
+            np.array(weights, float) if weighted else None,
+            encoded=True,
+        )
+
+    def _array(self, rows: tuple[tuple[Any, ...], ...]) -> NDArray[Any]:
+        if self._numeric:
+            return np.array(rows)
+        # Values as they are: NumPy would make text of numbers beside text.
+        values = np.fromiter(chain.from_iterable(rows), object)
+        return values.reshape(len(rows), -1)
+
     def single(self, x: Any, y: Any, weight: float) -> SingleRow:
         """One row: values by name, or in the order of the columns."""
-        if self._has_target and y is None:
-            self._refuse_without_target()
+        target = self._target(y) if self._has_target else None
+        if type(weight) is not float or weight != 1.0:
+            weight = _checked_weight(weight)
         columns = self.columns
         if isinstance(x, Mapping):
             columns = _named(columns, list(x))
@@ -69,7 +112,23 @@ class RowChecker:
             )
         values = self._values(columns, x)
         self.columns = columns  # a bad first row leaves no trace
-        return SingleRow(values, y if self._has_target else None, weight)
+        if target is not None and self._form is None:
+            self._form = TargetForm.of(np.array([target]))
+        return SingleRow(values, target, weight)
+
+    def _target(self, y: Any) -> Any:
+        """A target that can be learned beside those that came before."""
+        if self._is_plain(y) and (self._form is None or self._form.holds(y)):
+            return y
+        owner = type(self._estimator).__name__
+        checked = self._readout.check(None if y is None else [y], 1, owner)
+        form = self._form or TargetForm.of(np.asarray(checked))
+        return form.fitted(np.asarray(checked))[0]
+
+    def _fitted(self, targets: NDArray[Any]) -> NDArray[Any]:
+        if self._form is None:
+            self._form = TargetForm.of(targets)
+        return self._form.fitted(targets)
 
     def _values(self, columns: Columns, x: Any) -> tuple[Any, ...]:
         """Values as they are worked on; a list may be filled with the next row."""
@@ -77,21 +136,8 @@ class RowChecker:
             return tuple(columns.schema.encode_row(x))
         if self._numeric and not _are_finite(x):
             owner, names = copy(self._estimator), columns.names
-            check_rows(owner, [list(x)], reset=True, names=names)
+            x = check_rows(owner, [list(x)], reset=True, names=names)[0].tolist()
         return tuple(x)
-
-    def _refuse_without_target(self) -> None:
-        self._estimator.make_readout().check(None, 1, type(self._estimator).__name__)
-
-
-def as_arrays(
-    single: list[SingleRow],
-) -> tuple[NDArray[Any], NDArray[Any] | None, NDArray[np.float64] | None]:
-    """Rows, targets and weights of single rows, None where there are none."""
-    rows, targets, weights = zip(*single, strict=True)
-    target = None if targets[0] is None else np.array(targets)
-    weighted = set(weights) != {1.0}
-    return np.array(rows), target, np.array(weights, float) if weighted else None
 
 
 def _named(columns: Columns | None, names: list[Any]) -> Columns:
@@ -114,6 +160,34 @@ def _named(columns: Columns | None, names: list[Any]) -> Columns:
 def _are_finite(values: Any) -> bool:
     """Whether values are finite numbers, at a quick look."""
     try:
-        return math.isfinite(sum(values))
+        total = sum(values)
+        return isinstance(total, _NUMBERS) and math.isfinite(total)
     except (TypeError, OverflowError):
         return False
+
+
+def _checked_weight(weight: Any) -> float:
+    if isinstance(weight, _REALS) and 0 <= weight <= _LARGEST:
+        return float(weight)
+    weights = check_weights([weight], 1, may_vanish=True)
+    assert weights is not None
+    return float(weights[0])
+
+
+def _is_label(target: Any) -> bool:
+    """Whether a target is a label, at a quick look."""
+    return isinstance(target, _LABELS)
+
+
+def _is_finite(target: Any) -> bool:
+    """Whether a target is a finite number, at a quick look."""
+    return isinstance(target, _REALS) and abs(target) <= _LARGEST
+
+
+# What a quick look takes for a target, by the kind of the read-out.
+_PLAIN_TARGETS: dict[str, Callable[[Any], bool]] = {
+    "density": lambda target: True,
+    "classes": _is_label,
+    "ordered": _is_label,
+    "values": _is_finite,
+}
