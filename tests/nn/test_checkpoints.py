@@ -1,5 +1,6 @@
 """Checkpoints: cut-off training ends with the same bits; bad files are refused."""
 
+import io
 import os
 import pickle
 import signal
@@ -493,6 +494,127 @@ class TestBadFiles:
     def test_folder(self, tmp_path):
         with pytest.raises((ValueError, OSError), match="checkpoint="):
             run(tmp_path)
+
+
+def places(tree, path=()):
+    """The paths of all that stands in a tree of dicts and lists."""
+    yield path
+    if isinstance(tree, dict | list | tuple):
+        keys = tree if isinstance(tree, dict) else range(len(tree))
+        for key in keys:
+            yield from places(tree[key], (*path, key))
+
+
+def tampered(tree, path, change):
+    """A copy of a tree, of which one place is another; or, by None, not there."""
+    if not path:
+        return change(tree)
+    first, *rest = path
+    if isinstance(tree, dict):
+        known = dict(tree)
+        if change is None and not rest:
+            del known[first]
+        else:
+            known[first] = tampered(tree[first], rest, change)
+        return known
+    known = list(tree)
+    if change is None and not rest:
+        del known[first]
+    else:
+        known[first] = tampered(tree[first], rest, change)
+    return known
+
+
+class TestTampered:
+    """Files with a right digest, of which any one place says something else."""
+
+    JUNK = (
+        None,  # nothing
+        lambda old: None if old is not None else "none",
+        lambda old: "text",
+        lambda old: -1,
+        lambda old: 1.5 if type(old) is not float else 1,
+        lambda old: [],
+        lambda old: {"more": 1},
+        lambda old: torch.zeros(7, 3),
+        lambda old: old.to(torch.complex64) if torch.is_tensor(old) else torch.ones(()),
+        lambda old: old[None] if torch.is_tensor(old) else torch.tensor("x" == "y"),
+    )
+
+    @staticmethod
+    def saved(half):
+        start = len(b"rhokit checkpoint 1\n") + 32
+        return torch.load(io.BytesIO(half.read_bytes()[start:]), weights_only=True)
+
+    @pytest.mark.parametrize(
+        "kinds", [1, pytest.param(len(JUNK), marks=pytest.mark.slow)]
+    )
+    def test_any_place(self, half, kinds):
+        """Each place with one kind of junk, in turn; with all of them, slowly."""
+        saved = self.saved(half)
+        digest = saved.pop("fingerprint")
+        found = list(places(saved))[1:]
+        assert len(found) > 60
+        for number, path in enumerate(found):
+            for junk in range(number, number + kinds):
+                change = self.JUNK[junk % len(self.JUNK)]
+                if not self.matters(path, change):
+                    continue
+                told = tampered(saved, path, change)
+                checkpoints.write_checkpoint(half, digest, told)
+                with pytest.raises(ValueError, match=r"training\.pt.*delete it"):
+                    run(half)
+
+    @staticmethod
+    def matters(path, change):
+        if path[-1] == "lr" and change:
+            return False  # each step has its own, whatever files say
+        # Weights without gradients have no state.
+        return path[:-1] != ("optimizer", "state") or change
+
+    @pytest.mark.parametrize(
+        ("place", "value"),
+        [
+            (("epochs_done",), 7),
+            (("epochs_done",), 2),
+            (("epochs_done",), True),
+            (("history", "loss"), [0.5] * 9),
+            (("optimizer", "state", 0, "step"), torch.tensor(-1.0)),
+            (("optimizer", "state", 0, "step"), torch.tensor(float("nan"))),
+            (("optimizer", "state", 0, "step"), torch.tensor(1e9)),
+            (("optimizer", "param_groups", 0, "eps"), 1.0),
+            (("optimizer", "param_groups", 0, "fused"), False),
+        ],
+        ids=str,
+    )
+    def test_values(self, half, place, value):
+        saved = self.saved(half)
+        digest = saved.pop("fingerprint")
+        checkpoints.write_checkpoint(
+            half, digest, tampered(saved, place, lambda old: value)
+        )
+        with pytest.raises(ValueError, match=r"training\.pt.*delete it"):
+            run(half)
+
+    def test_what_is_not_tampered_with_is_read(self, half):
+        """So that it is the change that is refused above."""
+        saved = self.saved(half)
+        digest = saved.pop("fingerprint")
+        checkpoints.write_checkpoint(half, digest, saved)
+        assert_same_bits(run(half)[0], run(None)[0])
+
+
+class TestFingerprint:
+    def test_shapes_count(self):
+        """The same numbers in rows of another length are other rows."""
+        numbers = torch.arange(6.0)
+        shapes = [(6,), (2, 3), (3, 2), (6, 1), (1, 6)]
+        found = {checkpoints.fingerprint(numbers.reshape(shape)) for shape in shapes}
+        assert len(found) == len(shapes)
+
+    def test_dtypes_count(self):
+        zeros = [torch.zeros(2, dtype=d) for d in (torch.float32, torch.int32)]
+        assert len({checkpoints.fingerprint(each) for each in zeros}) == 2
 
 
 class TestWriting:

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from rhokit.io.atomic import write_atomically
+from rhokit.nn.checkpoint_form import FormError
 
 # A file is this line, the digest of the rest, and the rest. The number is raised when
 # the contents change, so that an older file is refused, not misread.
@@ -56,9 +58,20 @@ def write_checkpoint(path: str | Path, digest: str, state: dict[str, Any]) -> No
 
 
 def read_checkpoint(
-    path: str | Path, digest: str, n_rows: int
+    path: str | Path, digest: str, n_rows: int, check: Callable[[Any], None]
 ) -> dict[str, Any] | None:
-    """What a checkpoint holds; None where there is none yet."""
+    """What a checkpoint holds; None where there is none yet.
+
+    Parameters
+    ----------
+    path : path
+    digest : str
+        The training's fingerprint.
+    n_rows : int
+        Rows of the training, to be said where it is another.
+    check : callable
+        Raises a ``FormError`` where the file's content is not what it must be.
+    """
     path = Path(path)
     if not path.exists():
         return None
@@ -74,7 +87,7 @@ def read_checkpoint(
         raise _refusal(path, "is damaged")
     try:
         saved = torch.load(io.BytesIO(payload), weights_only=True)  # runs no code
-        known = saved["fingerprint"]
+        known = saved.pop("fingerprint")
     except Exception as error:  # whatever a hostile file makes torch raise
         raise _refusal(path, "holds something else than a training") from error
     if known != digest:
@@ -83,10 +96,25 @@ def read_checkpoint(
             f"belongs to another training: its data (here {n_rows:,} rows), parameters "
             "or starting model differ",
         )
-    return dict(saved)
+    try:
+        check(saved)
+    except FormError as error:
+        raise _refusal(path, f"does not fit together ({error})") from error
+    return dict(_own_memory(saved))
 
 
 def _refusal(path: Path, reason: str) -> ValueError:
     return ValueError(
         f"checkpoint={str(path)!r} {reason}: delete it, or give another path"
     )
+
+
+def _own_memory(tree: Any) -> Any:
+    """The same with tensors of their own: those of a file may share their memory."""
+    if isinstance(tree, Tensor):
+        return tree.clone(memory_format=torch.contiguous_format)
+    if isinstance(tree, dict):
+        return {name: _own_memory(value) for name, value in tree.items()}
+    if isinstance(tree, list):
+        return [_own_memory(value) for value in tree]
+    return tree

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from rhokit.nn.checkpoint_form import check_form, check_optimizer, require_form
 from rhokit.nn.checkpoints import fingerprint, read_checkpoint, write_checkpoint
 from rhokit.nn.feature_layer import FeatureLayer
 from rhokit.nn.recipe import Recipe, TrainingRows
@@ -90,7 +91,7 @@ def train(
     run = TrainingRun(module, loss, rows, recipe, validation, forward or module)
     if checkpoint is not None:
         digest = fingerprint(recipe, settings, module, rows, validation)
-        saved = read_checkpoint(checkpoint, digest, len(rows))
+        saved = read_checkpoint(checkpoint, digest, len(rows), run.check)
         if saved is not None:
             run.restore(saved)
     with ProgressBar(label) as bar:
@@ -291,6 +292,24 @@ class TrainingRun:
             "kept": self.kept,
             "judged": [self.start, self.best, self.broken, self.stale],
         }
+
+    def check(self, saved: Any) -> None:
+        """Refuse what is no checkpoint of this training."""
+        done: Any = saved.get("epochs_done") if type(saved) is dict else None
+        most = self.recipe.max_epochs
+        possible = type(done) is int and 1 <= done <= most
+        require_form(possible, "epochs_done", f"an integer from 1 to {most}")
+        loss = 0.0 if self.start.ndim == 0 else self.start
+        form = self.state() | {
+            "epochs_done": done,
+            "optimizer": saved.get("optimizer"),
+            "history": {
+                name: [0.0 if name == "learning_rate" else loss] * done
+                for name in self.history
+            },
+        }
+        check_optimizer(form["optimizer"], self.optimizer, done * self.steps_per_epoch)
+        check_form(saved, form, "checkpoint")
 
     def restore(self, saved: dict[str, Any]) -> None:
         """Go on from a checkpoint."""
