@@ -111,8 +111,8 @@ def gaussian_columns(
 def onehot_states(codes: Array, n_categories: int) -> Array:
     """Unit vectors ``E_i`` of integer codes (eq. phi_ohe), shape (n, n_categories)."""
     xp = array_namespace(codes)
-    vectors = xp.eye(n_categories, dtype=xp.float64, device=device(codes))
-    return xp.take(vectors, codes, axis=0)
+    known = xp.arange(n_categories, dtype=codes.dtype, device=device(codes))
+    return xp.astype(codes[:, None] == known, xp.float64)
 
 
 def softmax_states(values: Array, n_landmarks: int, beta: float) -> Array:

@@ -104,6 +104,10 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """Whether columns of the rows can be integrated out in closed form."""
         return False
 
+    def most_components(self, rows: NDArray[Any]) -> int:
+        """The most components that a map fitted to these rows (n, d) may have."""
+        return int(self.get_params(deep=False).get("n_components", len(rows)))
+
     def series_rows(self) -> NDArray[np.float64] | None:
         """Rows that a box must hold to hold a density of this map, shape (n, d).
 

@@ -193,6 +193,11 @@ class BoxFeatures(GaussianFeatures):
         """Lowest and highest values (d,) outside of which states are zero."""
         return self.low_ - self.tail_, self.high_ + self.tail_
 
+    def most_components(self, rows: NDArray[Any]) -> int:
+        """The frequencies of a grid for these rows (n, d)."""
+        low, high = bounding_box(self, rows.astype(float), None, self.bounds)
+        return FrequencyGrid.for_box(self.gamma, high - low, self.tol).n_points
+
     def refuse_outsiders(self, rows: NDArray[Any]) -> None:
         """Raise for rows outside the box: their mass would be lost."""
         if self.holds(rows):

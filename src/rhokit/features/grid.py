@@ -24,6 +24,8 @@ _SERIES_SHARE = 1e-3
 _LEAST_SERIES_TOL = 1e-14
 _TURN = 2 * math.pi
 _MOST_STATES = 8192
+# Of a model file: bytes for each mode, while rows are added.
+_MODE_COST = 512
 # Rows per block: FFTs of a whole grid are made for each.
 _MOST_ROWS, _LEAST_ROWS = 2**19, 2**14
 
@@ -169,6 +171,9 @@ class GridFeatures(BoxFeatures):
         """The modes must be those of the box."""
         super().check_file(parameters, fitted, reader)
         check_grid(parameters["gamma"], parameters["max_modes"], fitted)
+        modes = math.prod(fitted["shape"].tolist())
+        reader.claim(_MODE_COST * modes, f"shape, which makes {modes} modes,")
+        reader.bind("modes", modes, "shape")
         reader.agree("the modes of a series", fitted["shape"].tolist(), "shape")
 
     def restore(self) -> None:

@@ -239,7 +239,10 @@ class LandmarkFeatures(GaussianFeatures):
         landmarks, whitening = fitted["landmarks"], fitted["whitening"]
         same = landmarks.dtype == whitening.dtype == fitted["dtype"]
         require(same, f"landmarks and whitening must be {fitted['dtype']}")
-        require(reader.sizes["D"] <= reader.sizes["m"], "whitening is no whitening")
+        m, dim = reader.sizes["m"], reader.sizes["D"]
+        require(dim <= m, "whitening is no whitening")
+        # Kernels between landmarks, and a decomposition of the whitening.
+        reader.claim(max(16 * m**2, m * dim**2 / 32), f"landmarks, {m} of them,")
 
     def restore(self) -> None:
         assert self.whitening_ is not None

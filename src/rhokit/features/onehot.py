@@ -9,7 +9,14 @@ from sklearn.utils.validation import check_is_fitted
 from rhokit.core import onehot_states
 from rhokit.features.base import Columns, FeatureMap
 from rhokit.features.registry import register
-from rhokit.records import CategoryField, Fields, Reader, Values, require
+from rhokit.records import (
+    CategoryField,
+    Fields,
+    Reader,
+    Values,
+    hashable_key,
+    require,
+)
 from rhokit.validation import is_missing
 
 
@@ -68,7 +75,9 @@ class OneHotFeatures(FeatureMap):
         require(fitted["dtype"] == np.float64, "dtype must be float64")
 
     def restore(self) -> None:
-        self._codes = {key: code for code, key in enumerate(self.categories_)}
+        self._codes = {
+            hashable_key(key): code for code, key in enumerate(self.categories_)
+        }
         self.n_columns_ = self.n_components_ = len(self.categories_)
 
     def columns(
@@ -81,7 +90,7 @@ class OneHotFeatures(FeatureMap):
     ) -> Columns:
         """Unit vectors of checked rows; they are the states themselves."""
         unknown = self.n_components_
-        codes = [self._codes.get(_key(row), unknown) for row in rows]
+        codes = [self._codes.get(hashable_key(row.tolist()), unknown) for row in rows]
         # The vector of one category more is cut off again: rows that were not seen.
         states = onehot_states(np.asarray(codes), unknown + 1)[:, :unknown]
         if row_scale is not None:
@@ -91,7 +100,7 @@ class OneHotFeatures(FeatureMap):
     def refuse_outsiders(self, rows: NDArray[Any]) -> None:
         """Raise for categories that have no vector: their mass would be lost."""
         for index, row in enumerate(rows):
-            if _key(row) not in self._codes:
+            if hashable_key(row.tolist()) not in self._codes:
                 raise ValueError(
                     f"row {index} of X is the category {_key(row)!r}, which this "
                     f"model's OneHotFeatures has not seen; it knows "

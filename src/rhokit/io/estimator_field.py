@@ -9,9 +9,10 @@ import rhokit
 from rhokit import estimators
 from rhokit.batch import Columns
 from rhokit.estimators.base import OnePassEstimator
+from rhokit.io.costs import claim_costs
 from rhokit.io.map_field import PARAMETERS
 from rhokit.io.model_field import ModelField
-from rhokit.io.parameter_field import check_parameters
+from rhokit.io.parameter_field import check_parameters, paths_of
 from rhokit.records import (
     Build,
     Field,
@@ -58,7 +59,8 @@ class EstimatorField:
                 f"holds objects of {sorted(self._names)}, and no code"
             )
         own = joined(path, "parameters")
-        parameters = PARAMETERS.write(value.get_params(deep=False), own, writer)
+        known = value.get_params(deep=False) | dict.fromkeys(paths_of(value))
+        parameters = PARAMETERS.write(known, own, writer)
         learned = _field_of(name).write(value, path, writer)
         return {"class": name, "parameters": parameters, **learned}
 
@@ -100,6 +102,8 @@ class OnePassParts:
     ) -> Build:
         """The estimator that is to be made."""
         model = self._model.read(given[0], joined(path, "model"), reader)
+        if model is not None:
+            claim_costs(cls, parts["parameters"].parts, model.parts, reader)
         return Build(partial(_one_pass, cls), parts | {"model": model})
 
 

@@ -2,6 +2,7 @@
 
 import os
 import platform
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from rhokit.representations import REPRESENTATIONS
 
 _FORMAT = "rhokit model"
 _STATES = states_of(*REPRESENTATIONS)
+# What every file may cost, and what each of its bytes adds to it.
+_FREE_COST, _COST_PER_BYTE = 2**29, 2**7
 _ROOTS: dict[str, Field] = {
     "estimator": EstimatorField(),
     "map": MapField(),
@@ -71,15 +74,22 @@ def save(model: Any, path: str | os.PathLike[str], *, state: str = "exact") -> N
         raise OSError(f"{str(path)!r} could not be written: {error}") from error
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str], *, limit: float | None = None) -> Any:
     """Read a model from a file that :func:`save` wrote.
 
     Nothing in the file is run or imported, and nothing is built before everything has
-    been checked, so files from strangers are safe to load.
+    been checked, so files from strangers are safe to load. A small file may describe
+    a model that takes gigabytes or minutes once it is built, asked or taught; such a
+    file is refused, too.
 
     Parameters
     ----------
     path : str or path
+    limit : float, optional
+        Bytes that it may take to load the model, to ask it once and to teach it a row;
+        or time, of which a byte stands for 6 ns. 512 MB and 128 bytes for each byte of
+        the file without it: memory, or 4 s and 1 µs per byte. ``math.inf`` for files of
+        your own.
 
     Returns
     -------
@@ -88,11 +98,12 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     ModelFileError
-        If the file is damaged, is no model, or was written by a newer version.
+        If the file is damaged, is no model, was written by a newer version, or would
+        cost too much.
     """
     data = Path(path).read_bytes()
     try:
-        return loads(data)
+        return loads(data, limit=limit)
     except ModelFileError as error:
         raise ModelFileError(f"{str(path)!r}: {error}") from error
 
@@ -109,9 +120,9 @@ def dumps(model: Any, *, state: str = "exact") -> bytes:
     return pack_model(model)
 
 
-def loads(data: bytes) -> Any:
-    """The model of :func:`dumps`."""
-    return unpack_model(bytes(memoryview(data)))[0]
+def loads(data: bytes, *, limit: float | None = None) -> Any:
+    """The model of :func:`dumps`; ``limit`` is that of :func:`load`."""
+    return unpack_model(bytes(memoryview(data)), limit)[0]
 
 
 def pack_model(model: Any, note: dict[str, Any] | None = None) -> bytes:
@@ -132,8 +143,11 @@ def pack_model(model: Any, note: dict[str, Any] | None = None) -> bytes:
     return pack(tree, writer.tensors)
 
 
-def unpack_model(data: bytes) -> tuple[Any, dict[str, Any] | None]:
-    """The model and the note of :func:`pack_model`."""
+def unpack_model(
+    data: bytes, limit: float | None = None
+) -> tuple[Any, dict[str, Any] | None]:
+    """The model and the note of :func:`pack_model`; see :func:`load` for the limit."""
+    limit = _checked_limit(limit, len(data))
     tree, tensors = unpack(data)
     if tree.get("format") != _FORMAT:
         raise ModelFileError("holds something else than a rhokit model")
@@ -145,7 +159,7 @@ def unpack_model(data: bytes) -> tuple[Any, dict[str, Any] | None]:
     note = tree.get("note")
     if note is not None and not isinstance(note, dict):
         raise ModelFileError("note must be an object")
-    reader = Reader(tensors)
+    reader = Reader(tensors, limit)
     try:
         plan = _ROOTS[root].read(tree[root], "", reader)
         reader.finish()
@@ -154,6 +168,17 @@ def unpack_model(data: bytes) -> tuple[Any, dict[str, Any] | None]:
         raise
     except Exception as error:  # whatever a hostile file makes of numbers and shapes
         raise ModelFileError(f"does not fit together: {error}") from error
+
+
+def _checked_limit(limit: float | None, size: int) -> float:
+    """What a file of so many bytes may cost."""
+    if limit is None:
+        return _FREE_COST + _COST_PER_BYTE * size
+    if isinstance(limit, bool) or not isinstance(limit, Real) or not limit > 0:
+        raise ValueError(
+            f"limit must be a number of bytes above zero, or None, got {limit!r}"
+        )
+    return float(limit)
 
 
 def _root_of(model: Any) -> str:

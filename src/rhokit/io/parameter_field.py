@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,10 +15,8 @@ _ARRAY = ArrayField(
 )
 # What they drew is in the file; they themselves are no data.
 _GENERATORS = (np.random.RandomState, np.random.Generator)
-# Parameters that may be maps, and the most components of states that are made from
-# one when a model is asked: nothing in a file attests that number.
+# Parameters that may be maps.
 _MAPS = ("feature_map", "output_map")
-_MOST_OUTPUTS = 2**16
 _LONGEST_MESSAGE = 400
 
 
@@ -60,8 +57,6 @@ class ParameterField:
             return value if math.isfinite(value) else {"float": str(value)}
         if isinstance(value, _GENERATORS):
             return None
-        if isinstance(value, Path):
-            return str(value)
         if isinstance(value, type | np.dtype):
             return np.dtype(value).name
         if type(value).__module__ == "torch" and type(value).__name__ == "device":
@@ -103,8 +98,18 @@ def defaults(cls: Any) -> dict[str, Any]:
     return dict(cls().get_params(deep=False))
 
 
+def paths_of(cls: Any) -> tuple[str, ...]:
+    """Names of the parameters of a class that name files."""
+    return tuple(getattr(cls, "path_parameters", ()))
+
+
 def check_parameters(cls: Any, parameters: Values) -> None:
     """Refuse parameters that a class does not have, or values that they cannot have."""
+    for name in paths_of(cls):
+        require(
+            parameters.get(name) is None,
+            f"parameters.{name} must be null: paths are never taken from a file",
+        )
     unknown = sorted(parameters.keys() - defaults(cls).keys())
     require(not unknown, f"{cls.__name__} has no parameters {str(unknown)[:200]}")
     maps = {k: v for k, v in parameters.items() if isinstance(v, Build)}
@@ -115,6 +120,3 @@ def check_parameters(cls: Any, parameters: Values) -> None:
         raise ModelFileError(str(error)[:_LONGEST_MESSAGE]) from error
     misplaced = sorted(maps.keys() - _MAPS)
     require(not misplaced, f"{cls.__name__}: {misplaced} cannot be a map")
-    if "output_map" in maps:
-        size = maps["output_map"].parts["parameters"].parts.get("n_components", 1)
-        require(size <= _MOST_OUTPUTS, f"n_components={size} of output_map is too many")

@@ -21,6 +21,8 @@ _LEAST_PROPOSALS = 2000
 _SWEEPS = 30
 # Categories that a proposal does not take over from its anchor.
 _REDRAWN = 0.2
+# Differences between rows and anchors that are there at once.
+_BLOCK_NUMBERS = 2**20
 
 
 class Draws(Protocol):
@@ -103,6 +105,9 @@ class Proposal:
 
     def log_density(self, rows: NDArray[Any]) -> NDArray[np.float64]:
         """Log-density of the mixture at rows (n, d), up to a constant."""
+        return _by_blocks(self._log_density, rows, self.anchors.size)
+
+    def _log_density(self, rows: NDArray[Any]) -> NDArray[np.float64]:
         scaled = rows[:, None, :] / self.widths - self.anchors / self.widths
         exponents = -0.5 * np.vecdot(scaled, scaled) - np.log(self.widths).sum(axis=1)
         return np.asarray(logsumexp(exponents, b=self.weights, axis=1))
@@ -145,6 +150,9 @@ class MixedProposal:
 
     def log_density(self, rows: NDArray[Any]) -> NDArray[np.float64]:
         """Log-density of what :meth:`draw` draws, up to a constant."""
+        return _by_blocks(self._log_density, rows, self.proposal.anchors.size)
+
+    def _log_density(self, rows: NDArray[Any]) -> NDArray[np.float64]:
         is_number = self.schema.is_number
         anchors = self.proposal.anchors
         widths = self.proposal.widths[:, is_number]
@@ -174,6 +182,15 @@ class MixedProposal:
 
 
 LogDensity = Callable[[NDArray[Any]], NDArray[np.float64]]
+
+
+def _by_blocks(
+    log_density: LogDensity, rows: NDArray[Any], numbers_per_row: int
+) -> NDArray[np.float64]:
+    """Log-densities of few rows at once, each of which takes so many numbers."""
+    size = max(1, _BLOCK_NUMBERS // numbers_per_row)
+    blocks = [rows[start : start + size] for start in range(0, len(rows), size)]
+    return np.concatenate([log_density(block) for block in blocks])
 
 
 def draw_rows(

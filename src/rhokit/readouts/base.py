@@ -67,6 +67,10 @@ class ReadOut(ABC):
     def encode(self, target: Any, weights: Floats | None = None) -> Any:
         """Targets as the outcomes are made from, for each row."""
 
+    def known_target(self) -> NDArray[Any] | None:
+        """A target of one row, as all are that were learned; None before the first."""
+        return None
+
     def essential(self, y: NDArray[Any]) -> NDArray[Any] | None:
         """The few of many targets that must be known beforehand."""
         return None
@@ -147,6 +151,20 @@ class ReadOut(ABC):
     @classmethod  # noqa: B027
     def check_file(cls, learned: Values, reader: Reader) -> None:
         """Refuse fields of a file that do not fit together; nothing is built yet."""
+
+    @classmethod  # noqa: B027
+    def claim_answers(cls, parameters: Values, learned: Values, reader: Reader) -> None:
+        """Refuse fields of a file whose first answers would cost too much.
+
+        Parameters
+        ----------
+        parameters : mapping
+            Of the estimator.
+        learned : mapping
+            Fields of the file.
+        reader : Reader
+            Which has read everything else.
+        """
 
     @classmethod
     def check_sample(

@@ -17,7 +17,7 @@ from rhokit.plans.leave_one_out import LeaveOneOut
 from rhokit.readouts.base import Floats, OverlapsOf
 from rhokit.readouts.classes import LEAST_PROBABILITY, ClassReadOut
 from rhokit.readouts.tasks import OrderedScore, probabilities
-from rhokit.records import POSITIVE, Fields, Number, Word
+from rhokit.records import POSITIVE, Fields, Number, Reader, Values, Word
 
 if TYPE_CHECKING:
     from rhokit.models import Model
@@ -57,6 +57,19 @@ class JointReadOut(ClassReadOut):
         "output_seed": Number(0, integer=True),
     }
     takes_series = False  # blocks of a joint matrix are no densities
+
+    @classmethod
+    def claim_answers(cls, parameters: Values, learned: Values, reader: Reader) -> None:
+        """States of the labels, and what is made of all of them."""
+        output_map = parameters.get("output_map", "softmax")
+        count = reader.sizes["K"]
+        size = count
+        if not isinstance(output_map, str):
+            size = output_map.most_components(learned["classes"][:, None])
+        what = f"output_map, with n_components={size} for {count} labels,"
+        reader.claim(24 * (count**2 + count * size + size**2), what)
+        if parameters["joint_rank"] is not None:
+            _claim_joint_matrix(parameters["joint_rank"], size, reader)
 
     def chosen(self, loo: LeaveOneOut, overlaps: OverlapsOf, seed: int) -> Self:
         """The seed of the output map; what does not fit together is refused now."""
@@ -106,8 +119,8 @@ class JointReadOut(ClassReadOut):
     def mixture(self, weights: Floats) -> Floats:
         """ρ_Y as a mixture of the labels' states, shape (n, D_Y, D_Y)."""
         outputs = self.output_states()
-        projections = outputs[:, :, None] * outputs[:, None, :]  # (K, D_Y, D_Y)
-        return np.tensordot(weights, projections, axes=1)
+        weighted = weights[:, :, None] * outputs  # (n, K, D_Y)
+        return np.asarray(weighted.transpose(0, 2, 1) @ outputs)
 
     # ---- answers --------------------------------------------------------------------
 
@@ -262,6 +275,16 @@ class OrderedReadOut(JointReadOut):
         assert self.decision is not None
         found = np.exp(self.log_probabilities(model, rows))
         return self.classes[decide(found, self.decision)]
+
+
+def _claim_joint_matrix(joint_rank: int, n_outputs: int, reader: Reader) -> None:
+    """Refuse a file with a joint matrix that is too large to be truncated."""
+    count, m = reader.sizes["K"], reader.sizes["m"]
+    rank, size = min(joint_rank, m * n_outputs), m * n_outputs
+    # Matrices of the labels, a basis twice as large as the rank, and the time that it
+    # takes to make one orthogonal again and again.
+    memory = 16 * (count * m**2 + 2 * rank * size)
+    reader.claim(memory + 2 * rank**2 * size, f"joint_rank={joint_rank}")
 
 
 def decide(found: Floats, decision: str) -> NDArray[np.intp]:

@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rhokit.errors import DataError
 from rhokit.records import (
+    OUTCOME_COST,
     POSITIVE,
     ArrayField,
     Fields,
@@ -26,8 +28,6 @@ LEVEL_FIELDS: Fields = {
     "beta": POSITIVE,
 }
 """Fields of levels in a model file."""
-# In a file, where nothing may attest the number.
-_MOST_LEVELS = 2**20
 
 
 def range_of(target: Floats, bounds: Any) -> tuple[Floats, Floats]:
@@ -71,11 +71,13 @@ def refuse_outside(
     row, column = (int(index[0]) for index in np.nonzero(outside))
     count = int(outside.any(axis=1).sum())
     name = f"target {column} of y" if names is None else names[column]
-    raise ValueError(
-        f"row {row} of {name} is {float(target[row, column])}, outside the range "
-        f"[{low[column]}, {high[column]}] that this model has levels "
-        f"for ({count} such rows): give bounds=(low, high) that hold all values to "
-        "come before the first batch"
+    value = float(target[row, column])
+    raise DataError(
+        f"{name} is {value}, outside the range [{low[column]}, {high[column]}] that "
+        f"this model has levels for ({count} such rows): give bounds=(low, high) that "
+        "hold all values to come before the first batch",
+        row=row,
+        value=value,
     )
 
 
@@ -85,7 +87,7 @@ def check_levels_of_file(learned: Values, reader: Reader) -> None:
     require((low <= high).all(), "low must not exceed high")
     require(len(low) == 1 or not learned["one_target"], "one target has one range")
     count = len(low) * learned["n_levels"]
-    require(count <= _MOST_LEVELS, f"n_levels makes {count} levels")
+    reader.claim(OUTCOME_COST * count, f"n_levels, which makes {count} levels,")
     reader.bind("K", count, "n_levels")
 
 

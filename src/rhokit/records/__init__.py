@@ -14,6 +14,7 @@ from rhokit.records.composite import (
     write_fields,
 )
 from rhokit.records.field import (
+    OUTCOME_COST,
     Build,
     Field,
     Fields,
@@ -33,6 +34,7 @@ from rhokit.records.scalars import (
     LabelField,
     Number,
     Word,
+    hashable_key,
 )
 from rhokit.records.tensors import (
     FLOATS,
@@ -45,6 +47,7 @@ from rhokit.records.tensors import (
 
 __all__ = [
     "FLOATS",
+    "OUTCOME_COST",
     "POSITIVE",
     "ArrayField",
     "Build",
@@ -68,6 +71,7 @@ __all__ = [
     "Word",
     "Writer",
     "built",
+    "hashable_key",
     "members",
     "read_fields",
     "refusal",

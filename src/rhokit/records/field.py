@@ -5,6 +5,7 @@ shape, and what it has in common with others (``"d"`` columns of a row, say, whe
 they stand). Only when the whole file has passed is anything built from it.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -21,6 +22,9 @@ Values = Mapping[str, Any]
 # Rows of a sample: all of them may have been unlearned.
 _MAY_BE_ZERO = ("s",)
 
+OUTCOME_COST = 2**12
+"""What it costs to factor the state of an outcome, however small: see Reader.claim."""
+
 
 class Writer:
     """Collects tensors, each under the path of the field that it belongs to."""
@@ -34,12 +38,37 @@ class Writer:
 
 
 class Reader:
-    """Hands out tensors, each once, and holds what fields must agree about."""
+    """Hands out tensors, each once, and holds what fields must agree about.
 
-    def __init__(self, tensors: Tensors) -> None:
+    Parameters
+    ----------
+    tensors : mapping
+    limit : float
+        The largest cost that anything may have: see :meth:`claim`.
+    """
+
+    def __init__(self, tensors: Tensors, limit: float = math.inf) -> None:
         self._left = dict(tensors)
         self._facts: dict[str, Any] = {}
+        self._limit = limit
         self.sizes: dict[str, int] = {}
+
+    def claim(self, cost: float, what: str) -> None:
+        """Refuse what costs more to build, or to be asked once, than it may.
+
+        Parameters
+        ----------
+        cost : float
+            Bytes that are needed at once; or time, of which a byte stands for 6 ns.
+        what : str
+            What costs so much.
+        """
+        if cost > self._limit:
+            raise ModelFileError(
+                f"{what} would cost {cost:.3g} bytes, or as much time as filling them "
+                f"takes: more than {self._limit:.3g}, which is what a file of this "
+                f"size may. Load it with limit={math.ceil(cost)} if you trust it"
+            )
 
     def take(self, path: str) -> NDArray[Any]:
         """The tensor of a field."""

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from rhokit.records.field import (
     members,
     refusal,
 )
+from rhokit.validation import is_missing
 
 _LABEL_DTYPE = re.compile(r"[<>|=]?[biufUO][0-9]{0,9}")
 _LABEL_KINDS = {"b": (bool,), "i": (int,), "u": (int,), "f": (int, float), "U": (str,)}
@@ -94,10 +95,11 @@ class LabelField:
         """The labels with their dtype."""
         values = value.tolist()
         known = value.dtype.kind in {*_LABEL_KINDS, "O"}
-        if not known or not are_scalars(values) or not may_be_padded(values):
+        plain = known and are_scalars(values) and _fit_in_64_bits(values)
+        if not plain or not may_be_padded(values):
             raise TypeError(
                 f"labels of dtype {value.dtype} cannot be saved: make them (short) "
-                "text, numbers or truth values"
+                "text, numbers of 64 bits or truth values"
             )
         return {"dtype": value.dtype.str, "values": values}
 
@@ -106,6 +108,8 @@ class LabelField:
         dtype, values = members(given, path, "dtype", "values")
         if not isinstance(values, list) or not are_scalars(values):
             raise refusal(path, "a list of labels", values)
+        if not _fit_in_64_bits(values):
+            raise refusal(path, "labels of 64 bits", values)
         kind = _label_kind(dtype, path)
         if kind != "O" and not all(
             is_a(value, *_LABEL_KINDS[kind]) for value in values
@@ -118,6 +122,11 @@ class LabelField:
             raise refusal(path, "distinct labels in ascending order", values)
         reader.bind(self.size, len(labels), path)
         return labels
+
+
+def _fit_in_64_bits(values: list[Any]) -> bool:
+    """Whether no integer is so large that any number of them may have one hash."""
+    return all(abs(value) < 2**64 for value in values if isinstance(value, int))
 
 
 def _label_kind(dtype: Any, path: str) -> str:
@@ -156,7 +165,29 @@ class CategoryField:
                 raise refusal(path, "categories of plain values", key)
             reader.bind(self.length, len(key), path)
         keys = [tuple(key) for key in given]
-        if not keys or len(set(keys)) != len(keys):
+        if not keys or len(set(map(hashable_key, keys))) != len(keys):
             raise refusal(path, "distinct categories", given)
         reader.bind(self.count, len(keys), path)
         return keys
+
+
+def hashable_key(values: Iterable[Any]) -> tuple[Any, ...]:
+    """Plain values as a key of sets and dicts: equal for equal ones, gaps as None.
+
+    Hashes of numbers are known to everybody, so somebody may choose numbers whose
+    hashes are all the same, among which nothing is found soon. Those of text and of
+    bytes differ from process to process.
+    """
+    return tuple(map(_hashable, values))
+
+
+def _hashable(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str):
+        return value
+    if is_missing(value):
+        return None
+    if isinstance(value, float) and not value.is_integer():
+        return repr(value).encode()
+    return b"%x" % int(value) if isinstance(value, int | float) else value

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rhokit.batch import Batch
 from rhokit.plans import Plan, PlanRequest, SupervisedChoice, plan_density
-from rhokit.records import Record
+from rhokit.records import Reader, Record
 from rhokit.representations.cache import Cache
 from rhokit.representations.fourier_density import FourierDensity
 from rhokit.representations.memory import Load, MemoryEstimate, estimate_memory
@@ -92,6 +92,10 @@ class Representation(ABC):
         """
 
     # ---- what may be special --------------------------------------------------------
+
+    @classmethod  # noqa: B027
+    def claim_rows(cls, reader: Reader) -> None:
+        """Refuse a model file without rows, whose first ones would cost too much."""
 
     @property
     def noise(self) -> float:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import qr, solve_triangular
+from scipy.linalg import qr, solve_triangular, svd
 
 from rhokit.core import DensityMatrix, LowRankDensityMatrix
 from rhokit.core.density_matrix import pad_and_stack
@@ -71,6 +71,13 @@ class MatrixRepresentation(Representation):
             weight=ArrayField(("K",), low=0),
         ),
     }
+
+    @classmethod
+    def claim_rows(cls, reader: Reader) -> None:
+        """A matrix for every outcome, twice while they are added up."""
+        count, m = reader.sizes["K"], reader.sizes["m"]
+        what = f"rows, which would be summed up to {count} matrices of {m} columns,"
+        reader.claim(16 * count * m**2, what)
 
     def total(
         self,
@@ -145,10 +152,10 @@ class MatrixRepresentation(Representation):
         if whitening is not None:
             whitening = whitening.astype(np.float64)
             state = state.change_basis(whitening)
-        if not state.takes_rows and not _truncates(rank, state):
-            factor = state.factor[0]
-        else:
+        if state.takes_rows:
             factor = _factor(state.normalized()[0], rank)
+        else:
+            factor = _truncated(state.factor[0], rank)
         if projector:
             lengths = np.linalg.norm(factor, axis=1, keepdims=True)
             factor = factor / np.where(lengths > 0, lengths, 1)
@@ -277,8 +284,12 @@ def _factor(rho: NDArray[Any], rank: Any) -> NDArray[Any]:
     return thin_factor(rho) if rank is None else np.asarray(eigen_factor(rho, rank))
 
 
-def _truncates(rank: Any, state: LowRankDensityMatrix) -> bool:
-    """Whether a rank asks for less than a factor of one outcome has."""
-    if rank is None or rank == "elbow":
-        return bool(rank == "elbow")
-    return choose_rank(np.ones(state.dim), rank) < state.rank
+def _truncated(factor: NDArray[Any], rank: Any) -> NDArray[Any]:
+    """A factor (r, D) with its leading singular vectors, if a rank asks for less."""
+    most, dim = factor.shape
+    if rank is None or (rank != "elbow" and choose_rank(np.ones(dim), rank) >= most):
+        return factor
+    _, roots, vectors = svd(factor, full_matrices=False)
+    values = np.pad(roots**2, (0, dim - len(roots)))
+    kept = choose_rank(values, rank)
+    return np.asarray(roots[:kept, None] * vectors[:kept])

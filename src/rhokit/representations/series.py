@@ -46,6 +46,13 @@ class SeriesRepresentation(Representation):
         )
     }
 
+    @classmethod
+    def claim_rows(cls, reader: Reader) -> None:
+        """Coefficients for every outcome, and sums of them."""
+        count, modes = reader.sizes["K"], reader.sizes["modes"]
+        what = f"rows, which would be summed up to {count} series of {modes} modes,"
+        reader.claim(64 * count * modes, what)
+
     @property
     def grid(self) -> GridFeatures:
         """The map."""
