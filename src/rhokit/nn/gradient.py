@@ -24,7 +24,7 @@ from rhokit.nn.delegation import delegate_answers
 from rhokit.nn.descent import Descent
 from rhokit.nn.heads import Head
 from rhokit.nn.holdout import split_batch, unpacked
-from rhokit.nn.parameters import TRAINING_RULES, check_device
+from rhokit.nn.parameters import PATHS, TRAINING_RULES, check_device
 from rhokit.nn.recipe import Recipe, enough_epochs
 from rhokit.nn.starting_heads import HeadMaker, trained_model
 from rhokit.nn.tasks import TrainingTask
@@ -47,6 +47,8 @@ class GradientEstimator(BaseEstimator, ABC):
 
     one_pass_class: ClassVar[type[OnePassEstimator]]
     """Class of the estimator that is trained."""
+    path_parameters: ClassVar[tuple[str, ...]] = PATHS
+    """Parameters that name files, and are kept out of model files."""
     estimator_: Any
     history_: dict[str, list[Any]]
     n_epochs_: int

@@ -34,6 +34,8 @@ TRAINING_RULES: dict[str, Any] = {
     "checkpoint": [str, Path, None],
     "device": [str, torch.device, None],
 }
+PATHS = tuple(name for name, rule in TRAINING_RULES.items() if Path in rule)
+"""Parameters that name files, which no model file may give."""
 
 
 def check_device(owner: str, device: Any) -> None:
