@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from scipy.signal import lfilter
 from scipy.spatial.distance import cdist
 from scipy.stats import chi2
 
@@ -191,6 +192,38 @@ def test_a_change_is_far_above_chance():
     assert found.ratio > 2
     assert_allclose(found.ratio, found.value / found.chance)
     assert_allclose(found.p_value, chi2(1).sf(found.ratio**2))
+
+
+def autoregressive(n, rho, rng):
+    """Normal numbers (n, 1), each of which has this correlation with the last one."""
+    noise = math.sqrt(1 - rho**2) * rng.normal(size=n + 500)
+    return lfilter([1.0], [1.0, -rho], noise)[500:, None]
+
+
+class TestDependentRows:
+    """Chance is that of independent rows: docs/promises.md says what others do."""
+
+    @staticmethod
+    def alarms(rho, every=1, runs=60):
+        """How often p is below .05 though nothing has changed."""
+        rng = np.random.default_rng(0)
+        plan = DMKDE(gamma=1.0).prepare([[-6.0], [6.0]])
+        found = 0
+        for _ in range(runs):
+            rows = [autoregressive(500, rho, rng)[::every] for _ in range(2)]
+            pair = [plan.blank().partial_fit(each) for each in rows]
+            found += maximum_mean_discrepancy(*pair).p_value < 0.05
+        return found / runs
+
+    def test_raise_false_alarms(self):
+        assert self.alarms(0.0) <= 0.05
+        assert 0.05 < self.alarms(0.5) < 0.3
+        assert 0.4 < self.alarms(0.9) < 0.9
+        assert self.alarms(0.99) > 0.9
+
+    @pytest.mark.parametrize(("rho", "every"), [(0.5, 6), (0.9, 30)])
+    def test_raise_none_once_thinned(self, rho, every):
+        assert self.alarms(rho, every) <= 0.05
 
 
 def classes_of(x, y):

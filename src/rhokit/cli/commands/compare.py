@@ -35,6 +35,8 @@ def compare(
 
     It is given as a ratio to what chance would make of it, too: two samples of one
     source have about 1; above 2 they hardly are such samples, above 3 they are not.
+    That is so of rows that are independent of one another: those of a time series
+    differ by more without any change, and should be thinned before they are fitted.
     """
     from rhokit.cli.stored_models import check_alike, load_model
     from rhokit.metrics import class_discrepancies, maximum_mean_discrepancy
