@@ -6,12 +6,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rhokit.batch import Batch
-from rhokit.models import DensitySeries, series_of
+from rhokit.models import DensitySeries, Model, series_of
 from rhokit.models.gaps import refuse_gaps
 from rhokit.representations import REPRESENTATIONS, MemoryEstimate
 from rhokit.validation import check_float_dtype
 
 E = TypeVar("E", bound=Any)
+
+
+def question(estimator: Any, X: Any) -> tuple[Model, NDArray[Any]]:
+    """The model of now, and rows to ask it for: all that an answer is made from.
+
+    Nothing else of the estimator is looked at, which another thread may be teaching.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n, d)
+    """
+    model: Model = estimator.fitted_model()
+    return model, estimator.check_query(X, model)
 
 
 def score_samples(
@@ -38,7 +51,7 @@ def score_samples(
         ``-inf`` where the density is exactly zero. Of rows that lack values, that
         of the columns they have (``missing="integrate"``).
     """
-    model, rows = estimator.fitted_model(), estimator.check_query(X)
+    model, rows = estimator.question(X)
     if not leave_one_out:
         return np.asarray(model.log_density(rows))
     refuse_gaps(rows)
@@ -80,12 +93,13 @@ def marginal(estimator: E, columns: Any) -> E:
     """
     model = estimator.fitted_model()
     kept = sorted(model.plan.columns.find("columns", columns))
-    part: E = estimator.with_model(model.marginal(kept))
-    part.rank = part.model_.rank
+    kept_model = model.marginal(kept)
+    part: E = estimator.with_model(kept_model)
+    part.rank = kept_model.rank
     if not (estimator.scale is None or isinstance(estimator.scale, str)):
         part.scale = np.asarray(estimator.scale)[kept]
     if not isinstance(estimator.feature_map, str):
-        part.feature_map = part.model_.plan.feature_map
+        part.feature_map = kept_model.plan.feature_map
     return part
 
 

@@ -48,7 +48,6 @@ class OnePassEstimator(BaseEstimator, ABC):
     model_: Model
     n_features_in_: int
 
-    # What parameters are called in every subclass.
     gamma: Any
     n_components: int
     feature_map: Any
@@ -56,7 +55,7 @@ class OnePassEstimator(BaseEstimator, ABC):
     batch_size: int | None
     dtype: Any
     random_state: Any
-    # And those that a subclass may lack.
+    # Parameters that a subclass may lack.
     rank: Any = None
     missing: str = "raise"
 
@@ -241,7 +240,7 @@ class OnePassEstimator(BaseEstimator, ABC):
         *,
         anew: bool = False,
         columns: Columns | None = None,
-        may_vanish: bool = False,
+        one_of_many: bool = False,
         encoded: bool = False,
     ) -> Batch:
         """Check rows, targets and weights, once; learning takes the batch as it is.
@@ -254,29 +253,29 @@ class OnePassEstimator(BaseEstimator, ABC):
             Whether these rows tell the columns, though others may be known.
         columns : Columns, optional
             To compare with, of a model that has not learned any, and of arrays.
-        may_vanish : bool, default=False
-            Whether all weights may be zero, as may be in one batch of many.
+        one_of_many : bool, default=False
+            Whether all weights may be zero, and parameters were checked before.
         encoded : bool, default=False
             Whether an array holds wide rows: see :mod:`rhokit.frames`.
         """
         if isinstance(X, Batch):
             return X
-        check_parameters(self, self._parameter_table)
+        if not one_of_many:
+            check_parameters(self, self._parameter_table)
         model = None if anew or not self.is_prepared else self.model_
         rows, columns = checked_rows(self, X, model, columns, encoded)
-        weights = target = None
+        weights = None
         if sample_weight is not None:
-            weights = check_weights(sample_weight, len(rows), may_vanish=may_vanish)
+            weights = check_weights(sample_weight, len(rows), may_vanish=one_of_many)
         readout = self.make_readout() if model is None else model.readout
         owner = type(self).__name__
-        if readout.has_target:
-            target = readout.check(y, len(rows), owner)
+        target = readout.check(y, len(rows), owner) if readout.has_target else None
         batch = Batch(rows, columns, target, weights)
         return whole_rows(batch, owner) if self.missing == "integrate" else batch
 
-    def check_query(self, X: Any) -> NDArray[Any]:
-        """Rows to be asked for, of the columns that were learned."""
-        return checked_rows(self, X, self.model_)[0]
+    def check_query(self, X: Any, model: Model | None = None) -> NDArray[Any]:
+        """Rows to be asked for, of the columns that a model has, or that of now."""
+        return checked_rows(self, X, model or self.model_)[0]
 
     # ---- the model ------------------------------------------------------------------
 
@@ -299,9 +298,8 @@ class OnePassEstimator(BaseEstimator, ABC):
         check_is_fitted(self)
         model = self.asked(self.model_)
         if not model.has_rows:
-            raise NotFittedError(
-                f"This {type(self).__name__} instance holds no rows any more."
-            )
+            name = type(self).__name__
+            raise NotFittedError(f"This {name} instance holds no rows any more.")
         return model
 
     def with_model(self, model: Model) -> Self:
@@ -378,9 +376,10 @@ class OnePassEstimator(BaseEstimator, ABC):
     @property
     def rank_(self) -> int | None:
         """The rank that ``rank="loo"`` chose; None where all is worth keeping."""
-        if self.model_.plan.loo_rank is None:
+        plan = self.model_.plan
+        if plan.loo_rank is None:
             raise AttributeError("rank_ is there after a fit with rank='loo'")
-        return self.model_.plan.chosen_rank("loo")
+        return plan.chosen_rank("loo")
 
     @property
     def density_matrix_(self) -> State:
@@ -393,6 +392,7 @@ class OnePassEstimator(BaseEstimator, ABC):
 
     # ---- answers that all have ------------------------------------------------------
 
+    question = answers.question
     score_samples = answers.score_samples
     compact = answers.compact
     memory_estimate = answers.memory_estimate

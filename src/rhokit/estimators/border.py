@@ -36,20 +36,19 @@ def checked_rows(
     encoded : bool, default=False
         Whether an array holds wide rows, which the schema of the columns has made.
     """
-    known, names = estimator, None
-    if model is None or columns is not None:
-        known = copy(estimator)  # which learns the columns, or those to compare with
-    if columns is not None:
-        columns.give_to(known)
-        names = columns.names
-        if names is not None and isinstance(X, np.ndarray):
-            del known.feature_names_in_
+    known, names = copy(estimator), None  # which learns the columns, or compares
     dtype, numeric, learned = estimator.dtype, True, columns
     if model is not None:
         feature_map = model.plan.feature_map
         dtype, numeric = feature_map.dtype_, feature_map.numeric_rows
         learned = columns or model.plan.columns
-    else:
+    if learned is not None:
+        learned.give_to(known)
+    if columns is not None:
+        names = columns.names
+        if names is not None and isinstance(X, np.ndarray):
+            del known.feature_names_in_
+    if model is None:
         numeric = numeric_rows(estimator.feature_map)
         if dtype is not None:
             dtype = check_float_dtype(type(estimator).__name__, dtype)

@@ -50,8 +50,8 @@ class ClassEstimator(ClassifierMixin, OnePassEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label that is predicted for each row, shape (n,)."""
-        model = self.fitted_model()
-        return np.asarray(model.readout.predict(model, self.check_query(X)))
+        model, rows = self.question(X)
+        return np.asarray(model.readout.predict(model, rows))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probability of every class, shape (n, K), in the order of ``classes_``."""
@@ -59,9 +59,8 @@ class ClassEstimator(ClassifierMixin, OnePassEstimator):
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Logarithms of :meth:`predict_proba`; ``-inf`` for classes without rows."""
-        model = self.fitted_model()
-        found = model.readout.log_probabilities(model, self.check_query(X))
-        return np.asarray(found)
+        model, rows = self.question(X)
+        return np.asarray(model.readout.log_probabilities(model, rows))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Log-odds of the second class (n,); of several, log-probabilities (n, K)."""

@@ -68,7 +68,7 @@ class CorrectedDensity:
         log_density : array of shape (n,), float64
         """
         model = self._model
-        rows = self._estimator.check_query(X)
+        rows = self._estimator.check_query(X, model)
         refuse_gaps(rows, "corrected")
         represented, sampled = self._log_measured(rows).T
         exact = self._kernels.log_mean(model.plan.scale(rows))

@@ -34,7 +34,8 @@ class DensityEstimator(DensityMixin, OnePassEstimator):
         y : ignored
         sample_weight : array-like of shape (n,), optional
         """
-        logs = np.maximum(self.score_samples(X), self.floor_)
+        model, rows = self.question(X)
+        logs = np.maximum(model.log_density(rows), _floor(model))
         return float(np.average(logs, weights=check_weights(sample_weight, len(logs))))
 
     def density(self, X: Any) -> NDArray[np.float64]:
@@ -42,8 +43,7 @@ class DensityEstimator(DensityMixin, OnePassEstimator):
 
         In many dimensions this over- or underflows: :meth:`score_samples` does not.
         """
-        model = self.fitted_model()
-        return self._density(model, self.check_query(X))
+        return self._density(*self.question(X))
 
     def _density(self, model: Model, rows: NDArray[Any]) -> NDArray[np.float64]:
         """Density at checked rows."""
@@ -117,7 +117,7 @@ class DensityEstimator(DensityMixin, OnePassEstimator):
         With landmarks, rows that these do not reach have too small a density. NaN for
         rows that lack values.
         """
-        model, rows = self.fitted_model(), self.check_query(X)
+        model, rows = self.question(X)
         scaled = model.plan.scale(rows)
         if not model.lacks(rows):
             return model.plan.feature_map.reach(scaled)
@@ -133,9 +133,13 @@ class DensityEstimator(DensityMixin, OnePassEstimator):
 
         ``-inf`` for landmarks and categories, whose density falls to zero.
         """
-        model = self.fitted_model()
-        floor = model.plan.feature_map.log_floor_ * model.representation.power / 2
-        return float(floor + model.log_norm())
+        return _floor(self.fitted_model())
+
+
+def _floor(model: Model) -> float:
+    """Log-density below which the map cannot tell the density from zero."""
+    floor = model.plan.feature_map.log_floor_ * model.representation.power / 2
+    return float(floor + model.log_norm())
 
 
 def _extent(model: Model) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -315,5 +319,5 @@ class DMKDE(DensityEstimator):
         array([7.4, 7.3, 6.2])
         """
         model = self.fitted_model()
-        batch = self.check_batch(X, None, sample_weight)
+        batch = self.with_model(model).check_batch(X, None, sample_weight)
         return CorrectedDensity(self, model, batch)

@@ -111,8 +111,8 @@ random_state :
 
         In the basis of the output states: see :attr:`output_states_`.
         """
-        model = self.fitted_model()
-        return np.asarray(model.readout.label_states(model, self.check_query(X)))
+        model, rows = self.question(X)
+        return np.asarray(model.readout.label_states(model, rows))
 
     @property
     def output_states_(self) -> NDArray[np.float64]:
@@ -211,8 +211,8 @@ random_state :
 
     def predict_state(self, X: Any) -> NDArray[np.float64]:
         """Density matrix of the label of each row: see :class:`QMClassifier`."""
-        model = self.fitted_model()
-        return np.asarray(model.readout.label_states(model, self.check_query(X)))
+        model, rows = self.question(X)
+        return np.asarray(model.readout.label_states(model, rows))
 
     @property
     def output_states_(self) -> NDArray[np.float64]:
@@ -231,7 +231,9 @@ random_state :
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Less the mean absolute error, in ranks of the labels."""
-        ranks = [np.searchsorted(self.classes_, part) for part in (self.predict(X), y)]
+        model, rows = self.question(X)
+        pair = model.readout.predict(model, rows), y
+        ranks = [np.searchsorted(model.readout.classes, labels) for labels in pair]
         error = np.abs(ranks[0] - ranks[1])
         return -float(np.average(error, weights=check_weights(sample_weight, len(X))))
 

@@ -133,14 +133,14 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OnePassEstimator):
 
         With ``return_std``, also its standard deviation, of the same shape.
         """
-        model, rows = self.fitted_model(), self.check_query(X)
+        model, rows = self.question(X)
         answer = model.readout.moments if return_std else model.readout.predict
         return answer(model, rows)
 
     def predict_distribution(self, X: Any) -> NDArray[np.float64]:
         """Probability of every level of ``levels_``, shape (n, m) or (n, t, m)."""
-        model = self.fitted_model()
-        pairs = model.readout.distributions(model, self.check_query(X))
+        model, rows = self.question(X)
+        pairs = model.readout.distributions(model, rows)
         return np.asarray(model.readout.by_target([found for found, _ in pairs]))
 
     def predict_quantiles(
@@ -158,8 +158,8 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OnePassEstimator):
         values : array of shape (n, q) or (n, t, q)
             Never falling as the probability rises.
         """
-        model, levels = self.fitted_model(), check_levels("quantiles", quantiles)
-        rows = self.check_query(X)
+        levels = check_levels("quantiles", quantiles)
+        model, rows = self.question(X)
         return np.asarray(model.readout.quantiles(model, rows, levels))
 
     def predict_interval(self, X: Any, coverage: Any = 0.9) -> NDArray[np.float64]:
@@ -179,8 +179,9 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OnePassEstimator):
         -------
         interval : array of shape (n, 2) or (n, t, 2); of several, (..., c, 2)
         """
-        model, coverages = self.fitted_model(), check_levels("coverage", coverage)
-        found = model.readout.intervals(model, self.check_query(X), coverages)
+        coverages = check_levels("coverage", coverage)
+        model, rows = self.question(X)
+        found = model.readout.intervals(model, rows, coverages)
         if np.ndim(coverage) == 0:
             return np.asarray(found[0])
         return np.stack(found, axis=-2)

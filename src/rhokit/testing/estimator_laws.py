@@ -1,9 +1,7 @@
 """What every estimator keeps to."""
 
 import pickle
-import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -20,12 +18,11 @@ from rhokit.testing.comparisons import (
     assert_same_state,
 )
 from rhokit.testing.refusals import assert_refused, bad_rows
+from rhokit.testing.thread_laws import THREAD_LAWS
 from rhokit.testing.unit_laws import UNIT_LAWS
 
 EstimatorLaw = Callable[[EstimatorCase], None]
-ESTIMATOR_LAWS: dict[str, EstimatorLaw] = dict(UNIT_LAWS)
-_THREADS = 8
-_MOST_QUESTIONS = 25
+ESTIMATOR_LAWS: dict[str, EstimatorLaw] = UNIT_LAWS | THREAD_LAWS
 
 
 def _law(*needs: str) -> Callable[[EstimatorLaw], EstimatorLaw]:
@@ -224,55 +221,6 @@ def answers(case: EstimatorCase) -> None:
     before = pickle.dumps(fitted)
     answers_of(fitted, queries)
     assert pickle.dumps(fitted) == before
-
-
-# ---- threads -------------------------------------------------------------------------
-
-
-@_law("prepare", "blank")
-def threads(case: EstimatorCase) -> None:
-    """Threads that ask while one learns get answers of a model that there was.
-
-    Every answer is made of one snapshot: the model before or after some batch, never
-    of both.
-    """
-    queries = case.queries()
-    batches = [case.data(30, seed) for seed in range(3, 9)]
-    model = case.prepared().partial_fit(*batches[0])
-    stage, stages = pickle.loads(pickle.dumps(model)), []
-    for batch in [None, *batches[1:]]:
-        stage = stage if batch is None else stage.partial_fit(*batch)
-        stages.append(answers_of(stage, queries)["score_samples"])
-    done = threading.Event()
-
-    def ask(_: int) -> list[Any]:
-        found = [model.score_samples(queries)]
-        while not done.is_set() and len(found) < _MOST_QUESTIONS:
-            found.append(model.score_samples(queries))
-        return found
-
-    with ThreadPoolExecutor(_THREADS) as pool:
-        asked = [pool.submit(ask, i) for i in range(_THREADS)]
-        try:
-            for batch in batches[1:]:
-                model.partial_fit(*batch)
-        finally:
-            done.set()
-    for each in asked:
-        for found in each.result():
-            same = [np.allclose(found, one, rtol=1e-9, atol=1e-9) for one in stages]
-            assert any(same), "an answer belongs to no model that there was"
-
-
-@_law()
-def threads_that_ask(case: EstimatorCase) -> None:
-    """Many threads at once get what one gets."""
-    fitted, queries = case.fitted(), case.queries()
-    expected = answers_of(fitted, queries)
-    fresh = pickle.loads(pickle.dumps(fitted))  # has nothing computed yet
-    with ThreadPoolExecutor(_THREADS) as pool:
-        for found in pool.map(lambda _: answers_of(fresh, queries), range(_THREADS)):
-            assert_same_answers(found, expected, 1e-12)
 
 
 # ---- rows ----------------------------------------------------------------------------
