@@ -744,12 +744,8 @@ class TestTrainedModels:
         again = through_a_file(case.model)
         assert_same_state(again.estimator_.state_, case.model.estimator_.state_)
 
-    def test_paths_and_devices_are_kept_as_text(self):
-        model = rhokit.DMKDESGD(
-            checkpoint=Path("some/file"), device=torch.device("cpu")
-        )
-        again = through_a_file(model)
-        assert Path(again.checkpoint) == Path("some/file")
+    def test_devices_are_kept_as_text(self):
+        again = through_a_file(rhokit.DMKDESGD(device=torch.device("cpu")))
         assert torch.device(again.device) == torch.device("cpu")
 
 
@@ -808,7 +804,7 @@ class TestWhatCannotBeSaved:
         known = CASES["classes-text"].model
         readout = replace(known.model_.readout, classes=dates)
         model = known.with_model(replace(known.model_, readout=readout))
-        with pytest.raises(TypeError, match=r"datetime64.* text, numbers or truth"):
+        with pytest.raises(TypeError, match=r"datetime64.* text, numbers .*or truth"):
             rhokit.dumps(model)
 
     @pytest.mark.parametrize(

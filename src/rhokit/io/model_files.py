@@ -1,5 +1,6 @@
 """Saving and loading models."""
 
+import json
 import os
 import platform
 from numbers import Real
@@ -17,7 +18,7 @@ from rhokit.io.estimator_field import EstimatorField
 from rhokit.io.map_field import MapField
 from rhokit.io.model_field import states_of
 from rhokit.io.protocol import PROTOCOL, upgraded
-from rhokit.records import Field, Reader, Writer, built
+from rhokit.records import Field, Reader, Tensors, Writer, built
 from rhokit.representations import REPRESENTATIONS
 
 _FORMAT = "rhokit model"
@@ -49,8 +50,11 @@ def save(model: Any, path: str | os.PathLike[str], *, state: str = "exact") -> N
 
     Notes
     -----
+    What would be refused when it is loaded is not written: an error says why.
+
     Random generators among the parameters are kept as None; what they drew is in the
-    file. ``candidates_`` and torch modules are not kept: ``to_module()`` makes one.
+    file. So are paths (``checkpoint``): no path is ever taken from a file.
+    ``candidates_`` and torch modules are not kept: ``to_module()`` makes one.
 
     Examples
     --------
@@ -130,6 +134,7 @@ def pack_model(model: Any, note: dict[str, Any] | None = None) -> bytes:
     writer = Writer()
     root = _root_of(model)
     content = _ROOTS[root].write(model, "", writer)
+    _check_loads(root, content, writer.tensors)
     tree = {
         "format": _FORMAT,
         "protocol": PROTOCOL,
@@ -179,6 +184,18 @@ def _checked_limit(limit: float | None, size: int) -> float:
             f"limit must be a number of bytes above zero, or None, got {limit!r}"
         )
     return float(limit)
+
+
+def _check_loads(root: str, content: Any, tensors: Tensors) -> None:
+    """Refuse to write what would be refused when it is read; nothing is built."""
+    reader = Reader(tensors)
+    try:
+        _ROOTS[root].read(json.loads(json.dumps(content)), "", reader)
+        reader.finish()
+    except (ValueError, TypeError, KeyError, IndexError) as error:
+        raise ModelFileError(
+            f"cannot be saved: its file could not be loaded again ({error})"
+        ) from error
 
 
 def _root_of(model: Any) -> str:
