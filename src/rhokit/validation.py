@@ -27,6 +27,7 @@ from sklearn.utils.validation import check_array, validate_data
 from rhokit.errors import DataError, DataTypeError
 
 __all__ = [
+    "FARTHEST",
     "Interval",
     "RealNotInt",
     "StrOptions",
@@ -43,10 +44,13 @@ __all__ = [
     "is_missing",
     "level_of_the_user",
     "refuse_dates",
+    "refuse_far",
     "refuse_non_finite",
     "refuse_weights",
 ]
 
+# Farther than this from zero, squares of numbers would soon be none.
+FARTHEST = {np.dtype(np.float64): 2.0**500, np.dtype(np.float32): 2.0**60}
 _HOME = str(Path(__file__).parent)
 # Names of types, in any library, that each turns into numbers in its own unit.
 _OF_TIME = re.compile("date|time|duration", re.IGNORECASE)
@@ -111,6 +115,10 @@ def check_rows(
     names : sequence of str, optional
         Names for errors, of the columns of rows that come without them.
     """
+    name_of = partial(_column_name, estimator, names)
+    if not reset and numeric and _is_ready(estimator, X, dtype):
+        refuse_non_finite(X, type(estimator).__name__, name_of, may_miss)
+        return np.asarray(X)
     wanted = dtype if dtype is not None else [np.float64, np.float32]
     options: dict[str, Any] = {"reset": reset, "order": "C", "ensure_all_finite": False}
     if not numeric:
@@ -139,9 +147,21 @@ def check_rows(
         needs = f"{type(estimator).__name__} needs numbers"
         reason = f"{needs}, but X holds {str(place['value'])!r}: {error}"
         raise kind(reason, **place) from error
-    name_of = partial(_column_name, estimator, names)
     refuse_non_finite(rows, type(estimator).__name__, name_of, may_miss)
     return rows
+
+
+def _is_ready(estimator: Any, X: Any, dtype: Any) -> bool:
+    """Whether rows are an array that nothing needs to be done with but look at it."""
+    return (
+        type(X) is np.ndarray
+        and X.dtype in ((np.float64, np.float32) if dtype is None else (dtype,))
+        and X.ndim == 2
+        and len(X) > 0
+        and X.shape[1] == estimator.n_features_in_
+        and X.flags.c_contiguous
+        and not hasattr(estimator, "feature_names_in_")
+    )
 
 
 def check_weights(
@@ -241,6 +261,23 @@ def refuse_non_finite(
         column=name_of(column),
         value=value,
     )
+
+
+def refuse_far(rows: NDArray[Any], names: Sequence[Any] | None = None) -> None:
+    """Refuse rows (n, d) so far from zero that their distances are no numbers.
+
+    ``names`` are those of the columns, for the error.
+    """
+    largest = np.abs(rows).max(axis=0, initial=0)
+    column = int(np.argmax(largest))
+    if largest[column] >= FARTHEST[rows.dtype]:
+        raise DataError(
+            f"in the units of its kernel, a model takes rows of {rows.dtype} up to "
+            f"{FARTHEST[rows.dtype]:.2g}, but X holds {largest[column]:.4g}: give "
+            "scale='std', or this column in other units",
+            column=column if names is None else str(names[column]),
+            value=float(largest[column]),
+        )
 
 
 def _non_finite(value: float) -> str:

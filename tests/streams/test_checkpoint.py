@@ -294,8 +294,7 @@ class TestFinished:
 
     def test_goes_on_learning(self, folder, finished):
         model = fit_files(clone(MODEL), folder, checkpoint=finished, **OPTIONS)
-        rows = np.zeros((5, 3))
-        model.__dict__.pop("feature_names_in_")
+        rows = pa.table(dict.fromkeys(model.feature_names_in_, np.zeros(5)))
         assert model.partial_fit(rows).state_.weight[0] == N_ROWS + 5
 
 

@@ -41,7 +41,7 @@ class Partition:
                 target,
                 weights,
                 columns=columns,
-                may_vanish=True,
+                one_of_many=True,
                 encoded=True,
             )
         except DataError as error:

@@ -233,7 +233,7 @@ class BatchFit:
         """A batch, its columns compared with those of the first."""
         known = None if self._work.is_prepared else self._columns
         batch = self._work.check_batch(
-            X, y, sample_weight, columns=known, may_vanish=True
+            X, y, sample_weight, columns=known, one_of_many=True
         )
         if self._columns is None:
             self._columns = batch.columns

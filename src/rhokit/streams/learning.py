@@ -17,12 +17,16 @@ _SAMPLE_ROWS_PER_COMPONENT = 10
 
 
 def check_one_pass(estimator: Any) -> None:
-    """Refuse what does not learn by adding up."""
+    """Refuse what does not learn by adding up, and parameters that cannot be.
+
+    Batches of one fit are then checked as ``one_of_many``.
+    """
     if not isinstance(estimator, OnePassEstimator):
         raise TypeError(
             "estimator must be a one-pass model, which learns by adding up, got "
             f"{type(estimator).__name__}"
         )
+    estimator.check_constructor(estimator.get_params(deep=False))
 
 
 def fresh(estimator: OnePassEstimator) -> OnePassEstimator:

@@ -136,7 +136,7 @@ class RawBatch:
             parts = [None if part is None else part[which] for part in parts]
         try:
             return estimator.check_batch(
-                *parts, columns=columns, may_vanish=True, encoded=True
+                *parts, columns=columns, one_of_many=True, encoded=True
             )
         except DataError as error:
             if which is not None and error.row is not None:

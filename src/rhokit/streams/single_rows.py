@@ -67,7 +67,7 @@ class RowChecker:
             y,
             sample_weight,
             columns=self.columns,
-            may_vanish=True,
+            one_of_many=True,
             encoded=encoded,
         )
         if batch.target is not None:
