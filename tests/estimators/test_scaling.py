@@ -99,3 +99,88 @@ def test_groups_without_an_inside_are_scaled_as_if_there_were_none():
     rows = np.random.default_rng(0).normal(size=(3, 2))
     within = Scaling.from_rows("within", rows, None, np.arange(3))
     assert_allclose(within.apply(rows), Scaling.from_rows("std", rows).apply(rows))
+
+
+EXTREMES = ["std", "robust", "whiten", "within"]
+
+
+def scaled_by(rule, rows, groups=None):
+    return Scaling.from_rows(rule, rows, None, groups).apply(rows)
+
+
+@pytest.mark.parametrize("rule", EXTREMES)
+@given(
+    powers=st.lists(st.integers(-300, 300), min_size=3, max_size=3),
+    seed=st.integers(0, 9),
+)
+def test_units_change_nothing(rule, powers, seed):
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(60, 3)) @ rng.normal(size=(3, 3))
+    rows[:, 2] = seed * np.arange(60) % 3  # inside the groups it is constant
+    groups, units = np.arange(60) % 3, 10.0 ** np.array(powers)
+    found, expected = (scaled_by(rule, rows * u, groups) for u in (units, 1.0))
+    assert_allclose(found, expected, atol=1e-9)
+    volumes = [
+        Scaling.from_rows(rule, rows * u, None, groups).log_volume for u in (units, 1.0)
+    ]
+    spread = rows.std(axis=0) > 0
+    assert_allclose(volumes[0] + np.log(units[spread]).sum(), volumes[1], atol=1e-9)
+
+
+@pytest.mark.parametrize("rule", [*EXTREMES, "common"])
+@pytest.mark.parametrize("power", [10, 20, 35, 50])
+def test_offsets_change_nothing(rule, power):
+    rng = np.random.default_rng(0)
+    rows = np.round(4 * rng.normal(size=(60, 3)).clip(-3, 3)) / 4
+    groups, away = np.arange(60) % 3, 2.0**power * np.array([1, -1, 0.5])
+    found, expected = (scaled_by(rule, rows + a, groups) for a in (away, 0.0))
+    assert_allclose(found, expected, atol=1e-9)
+    scaling = Scaling.from_rows(rule, rows + away, None, groups)
+    assert_allclose(scaling.invert(found) - away, rows, atol=1e-9 + 2.0 ** (power - 52))
+
+
+@pytest.mark.parametrize("rule", [*EXTREMES, "common"])
+@pytest.mark.parametrize("value", [0.0, 0.1, -1e-19, 1.7e12, 1e15 / 3, -1e300, 1e-300])
+def test_constant_columns_of_any_size_are_constant(rule, value):
+    """Also where values differ in their last digit, as those that were computed do."""
+    rng = np.random.default_rng(0)
+    rows, groups = rng.normal(size=(1000, 3)), np.arange(1000) % 3
+    rows[:, 1] = value
+    exact = scaled_by(rule, rows, groups)
+    rows[::2, 1] = np.nextafter(value, np.inf) if value else 0.0
+    noisy = scaled_by(rule, rows, groups)
+    assert_allclose(noisy, exact, atol=1e-6)
+    rows[:, 1] = rng.normal(size=1000)
+    others = Scaling.from_rows(rule, rows, None, groups)
+    if rule in ("std", "robust"):
+        assert_allclose(exact[:, [0, 2]], others.apply(rows)[:, [0, 2]])
+        assert not exact[:, 1].any()
+
+
+def test_a_column_without_quartiles_has_a_deviation():
+    """Mostly equal values: robust, but not blind."""
+    rows = np.zeros((100, 1))
+    rows[:20, 0] = np.arange(1, 21)
+    for unit in (1, 1e-19):
+        assert_allclose(scaled_by("robust", unit * rows).std(), 1)
+
+
+def test_rows_without_weight_do_not_count(rows):
+    weights = np.ones(len(rows))
+    weights[::7] = 0
+    for rule in ("std", "robust", "whiten", "common"):
+        expected = Scaling.from_rows(rule, rows[weights > 0])
+        spoiled = np.where(weights[:, None] > 0, rows, 1e300)
+        found = Scaling.from_rows(rule, spoiled, 1e-250 * weights)
+        assert_allclose(found.matrix, expected.matrix)
+
+
+def test_single_precision_keeps_its_digits():
+    """Columns of extreme units, and far from zero: as in double precision."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(200, 3)) * [1e-30, 1e30, 1] + [0, 0, 1e5]
+    single = rows.astype(np.float32)
+    scaling = Scaling.from_rows("std", single)
+    found = scaling.apply(single)
+    assert found.dtype == np.float32
+    assert_allclose(found, scaling.apply(single.astype(np.float64)), atol=1e-6)

@@ -27,7 +27,7 @@ def mean_and_std(chances: Array, levels: Array) -> tuple[Array, Array]:
     # In units that round nothing, and whose squares are numbers.
     _, exponent = math.frexp(float(levels[-1] - levels[0]))
     unit = math.ldexp(1.0, exponent - 1)
-    mean, variance = mean_and_variance(chances, levels / unit)
+    _, variance = mean_and_variance(chances, levels / unit)
     return chances @ levels, unit * array_namespace(chances).sqrt(variance)
 
 

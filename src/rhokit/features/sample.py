@@ -34,17 +34,21 @@ def distinct_rows(
     return rows[seen[first]] + 0, mass
 
 
-def group_rows(rows: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def group_rows(
+    rows: NDArray[Any], scaled: NDArray[Any] | None = None
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Index of the first row of each group of equals, and each row's group.
 
     Groups of numbers are sorted along a fixed direction: so they keep their order when
-    rounding changes the numbers a little, which hashes would not.
+    rounding changes the numbers a little, which hashes would not. With ``scaled``
+    (n, d), along that of these numbers instead, which have no units.
     """
     _, first, group = np.unique(row_keys(rows), return_index=True, return_inverse=True)
     if rows.dtype.kind not in _NUMBERS:
         return first, group
     direction = np.random.default_rng(0).normal(size=rows.shape[1])
-    order = np.argsort(rows[first] @ direction, kind="stable")
+    along = (rows if scaled is None else scaled)[first] @ direction
+    order = np.argsort(along, kind="stable")
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     return first[order], place[group]

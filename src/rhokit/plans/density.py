@@ -12,7 +12,7 @@ from rhokit.plans.plan import Plan
 from rhokit.plans.proposal import Proposal
 from rhokit.plans.request import PlanRequest
 from rhokit.plans.scaling import Scaling
-from rhokit.validation import level_of_the_user
+from rhokit.validation import FARTHEST, level_of_the_user, refuse_far
 
 
 def plan_density(request: PlanRequest, batch: Batch) -> Plan:
@@ -34,6 +34,9 @@ def plan_density(request: PlanRequest, batch: Batch) -> Plan:
         own = feature_map.representation
         kind = request.representation if own == "matrix" else own
         return Plan(columns, scaling, None, feature_map, kind)
+    if max(scaled.max(), -scaled.min()) >= FARTHEST[scaled.dtype]:
+        seen = scaled if weights is None else scaled[weights > 0]
+        refuse_far(seen, columns.names if columns.schema is None else None)
     rng = np.random.default_rng(request.seed)
     gamma = request.gamma
     gamma = choose_gamma(gamma, chooser, rng) if isinstance(gamma, str) else gamma

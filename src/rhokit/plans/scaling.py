@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from rhokit.plans.spread import ColumnSpread, power_of_two
+from rhokit.validation import FARTHEST
 
 SCALE_RULES = ("std", "robust", "whiten", "common")
 # Rules that also need to know which rows belong together.
@@ -21,8 +22,6 @@ _NO_SPREAD = 1e-11
 _EXTREME = 2.0**100
 # Single precision loses digits of columns that are so many widths away from zero.
 _FAR = 2.0**12
-# Farther than this a scaled row is far from everything; squares are still numbers.
-_FARTHEST, _FARTHEST_SINGLE = 2.0**500, 2.0**60
 _LEAST_WIDTH = float(np.finfo(np.float64).tiny)
 
 
@@ -89,56 +88,15 @@ class Scaling:
         mass = mass / power_of_two(mass.max())
         columns = ColumnSpread.of(rows, mass)
         if rule == "robust":
-            return cls._between_quartiles(rows, mass, columns)
+            return _between_quartiles(rows, mass, columns)
         widths = columns.spread
         if rule == "common":
             unit = power_of_two(widths.max())
             widths = np.full(d, unit * np.sqrt(np.mean((widths / unit) ** 2)))
         plain = cls(columns.exact_centre, columns.inverse(widths))
         if rule == "within":
-            return plain._within_groups(rows, mass, groups)
-        return plain._whitened(rows, mass) if rule == "whiten" else plain
-
-    @classmethod
-    def _between_quartiles(
-        cls, rows: NDArray[Any], mass: NDArray[np.float64], columns: ColumnSpread
-    ) -> "Scaling":
-        """Divide by the distance of the quartiles, in units of a normal one's."""
-        low, centre, high = _weighted_quantiles(rows, mass, (0.25, 0.5, 0.75))
-        widths = (high - low) / 1.3489795003921634
-        is_seen = (columns.spread > 0) & (widths > 0)
-        widths = np.where(is_seen, widths, columns.spread)
-        return cls(centre, columns.inverse(widths))
-
-    def _whitened(self, rows: NDArray[Any], mass: NDArray[np.float64]) -> "Scaling":
-        """Remove the correlations, too, by the root of them that turns nothing."""
-        d = rows.shape[1]
-        covariance = np.cov(self.apply(rows).T, aweights=mass, bias=True)
-        values, vectors = np.linalg.eigh(covariance.reshape(d, d))
-        # Variances keep rounding relative to the largest one, not to their own size.
-        is_seen = values > 10 * d * np.finfo(rows.dtype).eps * values[-1]
-        widths = np.sqrt(np.where(is_seen, values, 1.0))
-        root = (vectors / widths) @ vectors.T
-        return Scaling(self.centre, _in_rows(self.matrix[:, None] * root))
-
-    def _within_groups(
-        self, rows: NDArray[Any], mass: NDArray[np.float64], groups: Any
-    ) -> "Scaling":
-        """Whiten by the covariance inside groups, of columns of variance one."""
-        scaled = self.apply(rows)
-        inside = np.zeros_like(scaled)
-        for group in np.unique(groups):
-            own = groups == group
-            centre = np.average(scaled[own], axis=0, weights=mass[own])
-            inside[own] = scaled[own] - centre
-        inside[np.abs(inside) < _NO_SPREAD] = 0  # so that rounding turns nothing
-        covariance = (inside * mass[:, None]).T @ inside / mass.sum()
-        values, vectors = np.linalg.eigh(covariance)
-        if not values.mean() > 10 * np.finfo(float).eps:
-            return self  # groups of one row each, or of equal rows, have no inside
-        ridge = _WITHIN_RIDGE * values.mean()
-        widths = np.sqrt(np.clip(values, 0, None) + ridge)
-        return Scaling(self.centre, _in_rows(self.matrix[:, None] * vectors / widths))
+            return _within_groups(plain, rows, mass, groups)
+        return _whitened(plain, rows, mass) if rule == "whiten" else plain
 
     def among(self, places: NDArray[np.bool_]) -> "Scaling":
         """This scaling for the columns at some places, the others as they are."""
@@ -242,7 +200,7 @@ class Scaling:
         """Rows no farther away than can be squared, and the matrix that is left."""
         units = power_of_two(self._sizes())
         matrix = (self.matrix.T / units).T
-        most = _FARTHEST if own == np.float64 else _FARTHEST_SINGLE
+        most = FARTHEST[own]
         with np.errstate(over="ignore"):
             return np.clip(centred * units, -most, most), matrix
 
@@ -252,6 +210,15 @@ class Scaling:
         for part in self.centre.reshape(-1, self.centre.shape[-1])[::-1]:
             back = back + part
         return np.asarray(back)
+
+    def carry(self, rows: NDArray[Any], places: list[int]) -> NDArray[Any]:
+        """Scaled rows (n, d) as those of some columns, in the scaling of these.
+
+        Not by way of the user's units, which far from zero have few digits.
+        """
+        if self.by_columns or not places:
+            return rows[:, places]
+        return rows @ (self.inverse[:, places] @ self.marginal(places).matrix)
 
 
 def _given_widths(given: Any, d: int) -> NDArray[np.float64]:
@@ -265,6 +232,47 @@ def _given_widths(given: Any, d: int) -> NDArray[np.float64]:
             f"positive widths, one per column. Got {widths!r} instead."
         )
     return widths
+
+
+def _between_quartiles(
+    rows: NDArray[Any], mass: NDArray[np.float64], columns: ColumnSpread
+) -> Scaling:
+    """Divide by the distance of the quartiles, in units of a normal one's."""
+    low, centre, high = _weighted_quantiles(rows, mass, (0.25, 0.5, 0.75))
+    widths = (high - low) / 1.3489795003921634
+    is_seen = (columns.spread > 0) & (widths > 0)
+    return Scaling(centre, columns.inverse(np.where(is_seen, widths, columns.spread)))
+
+
+def _whitened(plain: Scaling, rows: NDArray[Any], mass: NDArray[np.float64]) -> Scaling:
+    """Remove correlations of columns of variance one, by a root that turns nothing."""
+    d = rows.shape[1]
+    covariance = np.cov(plain.apply(rows).T, aweights=mass, bias=True)
+    values, vectors = np.linalg.eigh(covariance.reshape(d, d))
+    # Variances keep rounding relative to the largest one, not to their own size.
+    is_seen = values > 10 * d * np.finfo(rows.dtype).eps * values[-1]
+    root = (vectors / np.sqrt(np.where(is_seen, values, 1.0))) @ vectors.T
+    return Scaling(plain.centre, _in_rows(plain.matrix[:, None] * root))
+
+
+def _within_groups(
+    plain: Scaling, rows: NDArray[Any], mass: NDArray[np.float64], groups: Any
+) -> Scaling:
+    """Whiten by the covariance inside groups, of columns of variance one."""
+    scaled = plain.apply(rows)
+    inside = np.zeros_like(scaled)
+    for group in np.unique(groups):
+        own = groups == group
+        centre = np.average(scaled[own], axis=0, weights=mass[own])
+        inside[own] = scaled[own] - centre
+    inside[np.abs(inside) < _NO_SPREAD] = 0  # so that rounding turns nothing
+    covariance = (inside * mass[:, None]).T @ inside / mass.sum()
+    values, vectors = np.linalg.eigh(covariance)
+    if not values.mean() > 10 * np.finfo(float).eps:
+        return plain  # groups of one row each, or of equal rows, have no inside
+    ridge = _WITHIN_RIDGE * values.mean()
+    widths = np.sqrt(np.clip(values, 0, None) + ridge)
+    return Scaling(plain.centre, _in_rows(plain.matrix[:, None] * vectors / widths))
 
 
 def _in_rows(matrix: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -92,7 +92,7 @@ class ColumnSpread:
         """
         rounding = np.where(self.is_noisy, 1e-6 * self.size, 0)
         seen = widths >= np.finfo(np.float64).tiny
-        return np.asarray(1 / np.where(seen, widths, np.maximum(1.0, rounding)))
+        return np.asarray(1 / np.maximum(np.where(seen, widths, 1.0), rounding))
 
 
 def power_of_two(sizes: Floats) -> Floats:

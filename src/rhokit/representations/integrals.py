@@ -46,8 +46,7 @@ class LandmarkIntegrals:
     @cached_property
     def landmarks(self) -> NDArray[np.float64]:
         """The landmarks in what is kept, scaled, (m, d')."""
-        rows = self.whole.scaling.invert(self._landmarks)[:, self.places]
-        return self.scaling.apply(rows)
+        return self.whole.scaling.carry(self._landmarks, self.places)
 
     @property
     def _landmarks(self) -> NDArray[np.float64]:
