@@ -10,7 +10,7 @@ import pytest
 import safetensors.numpy
 
 import rhokit
-from rhokit import ModelFileError
+from rhokit import LandmarkFeatures, ModelFileError
 from rhokit.io import PROTOCOL, protocol
 from rhokit.io.container import digest
 from tests.io.drafts import (
@@ -23,6 +23,34 @@ from tests.io.drafts import (
     raw_file,
     refuses,
 )
+
+NUMBERS = np.arange(6.0)
+SHAPES = [(6,), (2, 3), (3, 2), (6, 1), (1, 6), (1, 1, 6)]
+
+
+class TestShapes:
+    """The same numbers in another shape are something else."""
+
+    def test_have_digests_of_their_own(self):
+        found = {digest("", {"a": NUMBERS.reshape(shape)}) for shape in SHAPES}
+        assert len(found) == len(SHAPES)
+
+    def test_cannot_be_changed_in_a_file(self):
+        """The digest is the file's own; all else would fit."""
+        data = rhokit.dumps(LandmarkFeatures(n_components=4).fit(np.eye(4)))
+        assert data.count(b'"shape":[4,4]') == 2
+        changed = data.replace(b'"shape":[4,4]', b'"shape":[2,8]')
+        with pytest.raises(ModelFileError, match="does not have the digest"):
+            rhokit.loads(changed)
+
+    def test_tell_maps_apart(self, monkeypatch):
+        drawn, found = [], set()
+        feature_map = LandmarkFeatures(n_components=4).fit(np.eye(4))
+        monkeypatch.setattr(LandmarkFeatures, "_drawn", lambda self: drawn)
+        for shape in SHAPES:
+            drawn[:] = [NUMBERS.reshape(shape)]
+            found.add(feature_map.fingerprint())
+        assert len(found) == len(SHAPES)
 
 
 class TestProtocol:

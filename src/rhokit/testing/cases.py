@@ -44,6 +44,15 @@ def take(rows: Any, which: Any) -> Any:
     return rows.iloc[which] if hasattr(rows, "iloc") else rows[which]
 
 
+def other_columns(rows: Any) -> Any:
+    """Their first column alone or, where it is the only one, twice."""
+    some = [0] if rows.shape[1] > 1 else [0, 0]
+    if not hasattr(rows, "iloc"):
+        return rows[:, some]
+    found = rows.iloc[:, some]
+    return found.set_axis([f"column {place}" for place in range(len(some))], axis=1)
+
+
 def joined(parts: list[Any]) -> Any:
     """Arrays or pandas frames, one below the other."""
     if hasattr(parts[0], "iloc"):

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from rhokit.io import dumps, loads
-from rhokit.testing.cases import EstimatorCase, joined, take
+from rhokit.testing.cases import EstimatorCase, joined, other_columns, take
 from rhokit.testing.comparisons import (
     answers_of,
     assert_same_answers,
@@ -194,6 +194,21 @@ def files(case: EstimatorCase) -> None:
     again = loads(dumps(fitted))
     assert repr(again) == repr(fitted)
     _assert_same_copy(case, again, fitted)
+
+
+@_law()
+def refits(case: EstimatorCase) -> None:
+    """A model fitted anew is that of the new rows alone, however many columns."""
+    rows, target = case.data(60, 1)
+    pair = [(rows, target), (other_columns(rows), target)]
+    for before, now in (pair, pair[::-1]):
+        model = clone(case.estimator).fit(*before).fit(*now)
+        expected = clone(case.estimator).fit(*now)
+        assert vars(model).keys() == vars(expected).keys()
+        data = dumps(model)
+        assert data == dumps(expected)
+        found, wanted = (answers_of(each, now[0]) for each in (loads(data), expected))
+        assert_same_answers(found, wanted, case.tolerance)
 
 
 def _assert_same_copy(case: EstimatorCase, again: Any, fitted: Any) -> None:
