@@ -83,12 +83,11 @@ class AllRows:
         return replace(self, weights=self.weights * factor, peak=self.peak * factor)
 
     def _without_empty(self):
-        kept = np.flatnonzero(self.weights > 1e-12 * self.weights.max(initial=1e-300))
-        rows, target = self.data(kept)
-        return replace(
-            self,
-            rows=rows,
-            target=target,
-            weights=self.weights[kept],
-            ids=self.ids[kept],
-        )
+        heaviest = self.weights.max(initial=1e-300)
+        return self.only(np.flatnonzero(self.weights > 1e-12 * heaviest))
+
+    def only(self, which):
+        """Some of the rows."""
+        rows, target = self.data(which)
+        weights, ids = self.weights[which], self.ids[which]
+        return replace(self, rows=rows, target=target, weights=weights, ids=ids)

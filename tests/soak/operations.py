@@ -2,12 +2,16 @@
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from threading import Event
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import rhokit
+from rhokit import Stream
+from rhokit.testing.cases import take
 from rhokit.testing.comparisons import (
     assert_same_answers,
     assert_same_sample,
@@ -129,6 +133,29 @@ def drop_broken_parts(world):
     world.parts = [part for part in world.parts if world.truth.holds(part[1])]
 
 
+# ---- streams -------------------------------------------------------------------------
+
+
+@operation(0.5, needs_rows=False)
+def stream(world, rng):
+    """A stream of rows is a fit to those in its window, or to those that fade."""
+    rows = world.batch(int(rng.integers(20, 150)), rng)
+    memory = [{}, {"window": 30}, {"half_life": 25.0}][int(rng.integers(3))]
+    buffered = int(rng.integers(1, 60))
+    learner = Stream(world.empty.blank(), **memory, buffer_rows=buffered)
+    cuts = np.sort(rng.integers(0, len(rows), 4))
+    for which in np.split(np.arange(len(rows)), cuts):
+        if len(which):
+            learner.learn_many(*rows.data(which), sample_weight=rows.weights[which])
+    ages = np.arange(len(rows))[::-1]
+    faded = np.exp2(-ages / memory.get("half_life", np.inf)) * rows.weights
+    kept = np.flatnonzero(ages < memory.get("window", np.inf))
+    held = replace(rows, weights=faded, forgot="window" in memory).only(kept)
+    # A window makes the sample forget, and half-lives make rows leave it.
+    loose = bool(memory) and len(rows) > world.empty.plan_.sample_rows
+    world.beside(learner.model, held, loose=loose).check(rng)
+
+
 # ---- refusals ------------------------------------------------------------------------
 
 
@@ -176,10 +203,36 @@ def pickled(world, rng):
 def compact(world, rng):
     """The smallest model that predicts the same does."""
     queries = world.queries(rng)
-    _, tolerance = world.tolerances(world.fitted(world.truth))
+    _, tolerance = world.tolerances(world.expected())
     small = world.model.compact()
     found, wanted = (world.asked(each, queries) for each in (small, world.model))
     assert_same_answers(found, wanted, max(tolerance, world.case.unlearned_tolerance))
+
+
+@operation(1)
+def leave_one_out(world, rng):
+    """The density of a row without itself is that of a fit without it.
+
+    But for the integral over everything, which stays that of all rows.
+    """
+    truth, model = world.truth, world.model
+    which = np.flatnonzero(truth.weights >= 1)[:3]
+    if model.rank is not None or len(truth) < 10 or not len(which):
+        return
+    rows, target = truth.data(which)
+    found = model.score_samples(rows, target, leave_one_out=True)
+    wanted = np.zeros(len(which))
+    for i, place in enumerate(which):
+        without = world.expected(truth.minus([place], 1.0))
+        wanted[i] = without.score_samples(take(rows, [i]))[0]
+        wanted[i] += log_norm(model) - log_norm(without)
+    _, tolerance = world.tolerances(world.expected())
+    top = np.exp(model.score_samples(rows)).max()
+    assert_allclose(np.exp(found), np.exp(wanted), rtol=0, atol=tolerance * top)
+
+
+def log_norm(model):
+    return model.fitted_model().log_norm()
 
 
 def assert_same_bits(world, actual, expected, rng):
@@ -217,12 +270,11 @@ def ask_from_threads(world, rng):
     possible = [world.asked(each, queries) for each in (before, world.snapshot())]
     for found in (found for each in asked for found in each.result()):
         for name, answer in found.items():
-            same = [
-                np.array_equal(answer, one[name], equal_nan=_is_float(answer))
-                for one in possible
-                if name in one
-            ]
-            assert any(same), f"{name}: an answer of no model that there was"
+            ones = [one[name] for one in possible if name in one]
+            if not any(np.array_equal(answer, one, _is_float(answer)) for one in ones):
+                raise AssertionError(
+                    f"{name}: of no model that there was", answer, ones
+                )
 
 
 def _is_float(answer):
