@@ -1,5 +1,7 @@
 """Outputs that cannot be, and inputs that stay as they are."""
 
+import os
+
 import pytest
 
 from tests.cli.support import ROWS, SMALL, refused, rows_table, run, write_csv
@@ -51,6 +53,10 @@ def test_outputs_that_cannot_be(command, data, models, tmp_path):
     (tmp_path / name).mkdir()
     refused(run(*call(tmp_path)), 2, "is a folder, not a file")
     assert snapshot(tmp_path) == {}
+    (tmp_path / name).rmdir()
+    os.mkfifo(tmp_path / name)  # as for a device: nothing takes its place
+    refused(run(*call(tmp_path)), 2, "is no regular file")
+    assert (tmp_path / name).is_fifo()
 
 
 @pytest.mark.parametrize(

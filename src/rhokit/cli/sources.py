@@ -201,6 +201,8 @@ def check_output(
         raise UsageError(f"--output {output} must end in one of {', '.join(endings)}")
     if output.is_dir():
         raise UsageError(f"--output {output} is a folder, not a file")
+    if output.exists() and not output.is_file():
+        raise UsageError(f"--output {output} is no regular file")
     if not output.absolute().parent.is_dir():
         raise UserError(f"--output {output}: there is no folder {output.parent}")
     refuse_overwriting("--output", output, inputs)
