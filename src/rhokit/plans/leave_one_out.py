@@ -17,6 +17,7 @@ from rhokit.core import GaussianKernel
 from rhokit.core.spectrum import leading_eigenpairs
 from rhokit.fast import map_blocks
 from rhokit.features import FeatureMap, group_rows
+from rhokit.plans.scaling import Scaling
 
 # Leave-one-out probes so many rows, against so many.
 _MOST_PROBES = 1024
@@ -41,9 +42,25 @@ class Task(Protocol):
     ) -> float:
         """How good predictions from gathered evidence (n, C) are; more is better."""
 
+    def strata(self, target: NDArray[Any]) -> NDArray[np.intp]:
+        """Parts of the rows that a sample of them must not miss, shape (n,)."""
+
+
+def _grouped(
+    rows: NDArray[Any], weight: NDArray[np.float64]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Groups of equal rows, in an order that units of columns do not change."""
+    if rows.dtype.kind != "f":
+        return group_rows(rows)
+    return group_rows(rows, Scaling.from_rows("std", rows, weight).apply(rows))
+
 
 class LeaveOneOut:
     """Predictions of rows from all rows but themselves and their copies.
+
+    Of many rows it takes a sample, and probes a part of that. Strata of the task that
+    are rare get more than their share of both, and weigh less by as much: so scores
+    are those of all rows, and what is rare is there to be predicted.
 
     Parameters
     ----------
@@ -60,17 +77,23 @@ class LeaveOneOut:
     ) -> None:
         rows, weights = batch.rows, batch.weights
         seen = np.arange(len(rows)) if weights is None else np.flatnonzero(weights)
+        strata = task.strata(target[seen])
+        weight = np.ones(len(seen)) if weights is None else weights[seen]
         if len(seen) > MOST_ROWS:
-            seen = np.sort(rng.choice(seen, MOST_ROWS, replace=False))
-        first, group = group_rows(rows[seen])
+            some = _sampled(strata, rng)
+            weight = weight[some] * _corrections(strata, weight, some)
+            seen, strata = seen[some], strata[some]
+        first, group = _grouped(rows[seen], weight)
         self.n_rows = len(rows)
         self.task = task
         self._seen = seen
         self._group = group  # of each member
         self._first = seen[first]  # a row of each group
         self._target = target[seen]
-        self._weight = np.ones(len(seen)) if weights is None else weights[seen]
-        self.mass = np.bincount(self._group, self._weight)  # of each group
+        self._weight = weight
+        self._stratum = _rarest(strata, weight, group)  # of each group
+        mass = np.bincount(self._group, self._weight)
+        self.mass: NDArray[np.float64] = np.asarray(mass, float)  # of each group
         self.total_weight = batch.total_weight
 
     @property
@@ -84,8 +107,24 @@ class LeaveOneOut:
 
     def probes(self, share: float = 1.0) -> NDArray[np.intp]:
         """Groups to be left out in turn, at most this share of them."""
-        count = min(_MOST_PROBES, max(1, int(share * self.n_distinct)))
-        return np.linspace(0, self.n_distinct - 1, count).astype(int)
+        sizes = np.bincount(self._stratum)
+        most = min(_MOST_PROBES, max(1, int(share * self.n_distinct)))
+        counts = allotted(np.ceil(share * sizes).astype(int), most)
+        parts = [
+            own[np.linspace(0, len(own) - 1, count).astype(int)]
+            for own, count in zip(_parts(self._stratum), counts.tolist(), strict=True)
+        ]
+        return np.sort(np.concatenate(parts))
+
+    def some_of(self, probes: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+        """About so many of the probes."""
+        parts = _parts(self._stratum[probes])
+        counts = allotted(np.array([len(own) for own in parts]), most)
+        thinned = [
+            own[:: max(1, len(own) // max(1, count))]
+            for own, count in zip(parts, counts.tolist(), strict=True)
+        ]
+        return probes[np.sort(np.concatenate(thinned))]
 
     def unprobed(self, share: float) -> NDArray[np.bool_]:
         """Which of all rows are no probe."""
@@ -105,11 +144,20 @@ class LeaveOneOut:
     def members(
         self, probes: NDArray[np.intp]
     ) -> tuple[NDArray[np.intp], NDArray[Any], NDArray[np.float64]]:
-        """Rows that belong to probes: which probe, their target, their weight."""
+        """Rows that belong to probes: which probe, their target, their weight.
+
+        Weights add up to the number of probes, where these are of one weight, and to
+        less where some weigh more than others.
+        """
         place = np.full(self.n_distinct, -1)
         place[probes] = np.arange(len(probes))
         mine = np.flatnonzero(place[self._group] >= 0)
-        return place[self._group[mine]], self._target[mine], self._weight[mine]
+        probe = place[self._group[mine]]
+        factors = _corrections(self._stratum, self.mass, probes)
+        mass = self.mass[probes] * factors
+        shares = mass / mass.max()
+        unit = mass.max() * (shares @ shares) / shares.sum()
+        return probe, self._target[mine], self._weight[mine] * factors[probe] / unit
 
     def gather(
         self,
@@ -142,6 +190,61 @@ class LeaveOneOut:
         which, target, weight = self.members(probes)
         gathered = self.gather(overlaps, probes, evidence)[which]
         return float(self.task.score(gathered, target, weight))
+
+
+def allotted(sizes: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+    """How many to take of each stratum (S,), in all at most ``most``.
+
+    Each has its share, but not less than half of what it would have if all were of one
+    size, as far as it is that large.
+    """
+    if sizes.sum() <= most:
+        return sizes
+    least = np.minimum(sizes, most // (2 * np.count_nonzero(sizes)))
+    share = np.maximum(sizes * (most / sizes.sum()), least) - least
+    wanted = least + share * ((most - least.sum()) / share.sum())
+    counts = np.floor(wanted).astype(int)
+    missing = most - counts.sum()
+    counts[np.argsort(counts - wanted, kind="stable")[:missing]] += 1
+    return np.asarray(counts)
+
+
+def _parts(strata: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+    """Which rows each stratum has."""
+    order = np.argsort(strata, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(strata))[:-1])
+
+
+def _sampled(strata: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.intp]:
+    """Some rows, of each stratum what is allotted to it."""
+    parts = _parts(strata)
+    counts = allotted(np.array([len(own) for own in parts]), MOST_ROWS)
+    some = [
+        rng.choice(own, count, replace=False)
+        for own, count in zip(parts, counts.tolist(), strict=True)
+    ]
+    return np.sort(np.concatenate(some))
+
+
+def _corrections(
+    strata: NDArray[np.intp], weight: NDArray[np.float64], some: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Factors of the weights of some rows that give strata their part of all again."""
+    whole = np.bincount(strata, weight)
+    taken = np.bincount(strata[some], weight[some], len(whole))
+    factors = whole / np.where(taken > 0, taken, 1)
+    return np.asarray(factors[strata[some]] * (taken.sum() / whole.sum()))
+
+
+def _rarest(
+    strata: NDArray[np.intp], weight: NDArray[np.float64], group: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """The rarest stratum among each group's members, renumbered, shape (G,)."""
+    by_rank = np.argsort(np.bincount(strata, weight), kind="stable")
+    rank = np.argsort(by_rank)
+    found = np.full(group.max() + 1, len(rank))
+    np.minimum.at(found, group, rank[strata])
+    return np.unique(found, return_inverse=True)[1]
 
 
 def squared_distances(rows: NDArray[Any], probes: NDArray[np.intp]) -> NDArray[Any]:

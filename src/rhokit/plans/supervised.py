@@ -24,6 +24,7 @@ from rhokit.plans.maps import MapChooser
 from rhokit.plans.plan import SAMPLE_ROWS, Candidate, Plan
 from rhokit.plans.request import PlanRequest
 from rhokit.plans.scaling import Scaling
+from rhokit.validation import refuse_far
 
 # Of an approximate map, at most this share of the rows: landmarks are not chosen from
 # the rows that probe them, which would make them look better than they are.
@@ -82,6 +83,8 @@ class SupervisedChoice:
         """The plan."""
         rule, scaling, gamma = self._choose_scale()
         scaled = scaling.apply(self.batch.rows)
+        weights = self.batch.weights
+        self._refuse_far(scaled if weights is None else scaled[weights > 0])
         everything = np.ones(len(scaled), bool)
         wanted = self._wanted_maps(scaled.shape[1])
         kind = wanted[0]
@@ -155,12 +158,17 @@ class SupervisedChoice:
                 f"equal (n_samples={self.loo.n_rows}): give gamma as a number"
             )
 
+    def _refuse_far(self, scaled: NDArray[Any]) -> None:
+        columns = self.batch.columns
+        refuse_far(scaled, columns.names if columns.schema is None else None)
+
     def _kernel_scores(self, rule: Any, scaling: Scaling) -> list[tuple[float, float]]:
         """Pairs of γ and the exact kernel's score; a lone γ needs none."""
         gamma = self.request.gamma
         if not isinstance(gamma, str):
             return [(float(gamma), 0.0)]
         rows = scaling.apply(self.loo.rows(self.batch.rows))
+        self._refuse_far(rows)
         mass: Any = self.loo.mass
         if not self.by_score:
             total = self.loo.total_weight
@@ -227,7 +235,7 @@ class SupervisedChoice:
     ) -> tuple[Any, float]:
         """The map, and its γ, with the best leave-one-out score of its own."""
         probes = self.loo.probes(_PROBED_SHARE)
-        few = probes[:: max(1, len(probes) // _SCREENING_PROBES)]
+        few = self.loo.some_of(probes, _SCREENING_PROBES)
         pool = self.loo.unprobed(_PROBED_SHARE)
         rows = self.loo.rows(scaled)
         steps = _MOST_STEPS if self.by_score else 0

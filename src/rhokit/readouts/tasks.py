@@ -16,16 +16,25 @@ Floats = NDArray[np.float64]
 
 
 class ClassScore:
-    """Share of rows that get their own class; of equals, the better probabilities.
+    """Share of rows that get their own class, and log-likelihood of the classes.
+
+    Both are proper scores, and so is any sum of them. Accuracy moves in steps of a
+    row: the fewer rows the commonest class leaves to be told apart, the less it says,
+    and the more the likelihood counts.
 
     Parameters
     ----------
     n_classes : int
     """
 
-    # Accuracy moves in steps of a row; this much of the likelihood breaks its ties.
+    # So much of the likelihood where accuracy says enough, twice as much where the
+    # answer that is always the commonest class misses so few rows, and by their
+    # square the more, the fewer they are.
     _LIKELIHOOD_SHARE = 0.02
-    _LEAST = 1e-3
+    _FEW_MISSES = 30
+    # So much of the classes' shares of the rows is mixed in: a class that was thought
+    # impossible costs a finite amount, and the more, the rarer it is.
+    _PRIOR_SHARE = 1e-3
 
     def __init__(self, n_classes: int) -> None:
         self.n_classes = n_classes
@@ -34,15 +43,21 @@ class ClassScore:
         """One-hot classes."""
         return np.asarray(onehot_states(target, self.n_classes))
 
+    def strata(self, target: NDArray[Any]) -> NDArray[np.intp]:
+        """The classes."""
+        return np.asarray(target)
+
     def score(self, gathered: Floats, target: NDArray[Any], weight: Floats) -> float:
-        """Accuracy, and a little of the log-likelihood."""
+        """Accuracy, and of the log-likelihood the more, the less accuracy says."""
         found = probabilities(gathered)
-        own = found[np.arange(len(target)), target]
         right = found.argmax(axis=1) == target
-        likelihood = np.log(np.maximum(own, self._LEAST))
-        return float(
-            np.average(right + self._LIKELIHOOD_SHARE * likelihood, weights=weight)
-        )
+        own = found[np.arange(len(target)), target]
+        counts = np.bincount(target, weight, self.n_classes)
+        prior = (counts / counts.sum())[target]
+        likelihood = np.log(own + self._PRIOR_SHARE * (prior - own))
+        misses = max(counts.sum() - counts.max(), np.finfo(float).eps)
+        share = self._LIKELIHOOD_SHARE * (1 + (self._FEW_MISSES / misses) ** 2)
+        return float(np.average(right + share * likelihood, weights=weight))
 
 
 class OrderedScore(ClassScore):
@@ -77,6 +92,10 @@ class ValueScore:
         scaled = centred / self._spread
         return np.column_stack([np.ones(len(target)), scaled])
 
+    def strata(self, target: NDArray[Any]) -> NDArray[np.intp]:
+        """A single one: values have no classes."""
+        return np.zeros(len(target), int)
+
     def score(self, gathered: Floats, target: NDArray[Any], weight: Floats) -> float:
         """Less the mean squared error."""
         total = gathered[:, :1]
@@ -107,6 +126,10 @@ class LevelScore:
             for column, output in enumerate(self._maps)
         ]
         return np.concatenate(parts, axis=1)
+
+    def strata(self, target: NDArray[Any]) -> NDArray[np.intp]:
+        """A single one: values have no classes."""
+        return np.zeros(len(target), int)
 
     def score(self, gathered: Floats, target: NDArray[Any], weight: Floats) -> float:
         """Less the mean squared error."""
