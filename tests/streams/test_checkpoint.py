@@ -297,6 +297,13 @@ class TestFinished:
         rows = pa.table(dict.fromkeys(model.feature_names_in_, np.zeros(5)))
         assert model.partial_fit(rows).state_.weight[0] == N_ROWS + 5
 
+    def test_knows_its_files_by_what_they_hold(self, tmp_path):
+        folder, path = write_folder(tmp_path / "rows", n_rows=900), tmp_path / "fit"
+        before = fit_files(clone(MODEL), folder, checkpoint=path, **OPTIONS)
+        os.utime(folder / "0.parquet", ns=(0, 0))
+        after = fit_files(clone(MODEL), folder, checkpoint=path, **OPTIONS)
+        assert_array_equal(after.state_.total, before.state_.total)
+
 
 class TestEvery:
     def writes(self, monkeypatch, folder, path, **options):
@@ -352,6 +359,24 @@ class TestRefuses:
         write_folder(folder, seed=1, n_rows=903)
         with pytest.raises(ValueError, match="its files, columns or parameters differ"):
             fit_files(model, folder, checkpoint=path, **OPTIONS)
+
+    @pytest.mark.parametrize("place", [0.0, 0.3, 0.99])
+    def test_content_that_changed_at_equal_size_and_time(self, model, tmp_path, place):
+        file, path = tmp_path / "rows.csv", tmp_path / "fit"
+        text = "a,b\n" + "1.5,2.5\n2.5,1.5\n3.5,0.5\n" * 300
+        file.write_text(text)
+        before = file.stat()
+        fit_files(clone(MODEL), file, checkpoint=path, **OPTIONS)
+        where = text.index("1.5", int(place * len(text)))
+        file.write_text(text[:where] + "9" + text[where + 1 :])
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+        after = file.stat()
+        assert (after.st_size, after.st_mtime_ns) == (
+            before.st_size,
+            before.st_mtime_ns,
+        )
+        with pytest.raises(ValueError, match="belongs to another fit"):
+            fit_files(model, file, checkpoint=path, **OPTIONS)
 
     def test_a_file_that_came(self, model, tmp_path):
         folder, path = write_folder(tmp_path / "rows", n_rows=900), tmp_path / "fit"

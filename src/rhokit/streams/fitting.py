@@ -137,7 +137,8 @@ def fit_files(
         A file that what was learned is written to every so often. If it is there
         already, the fit goes on from it, and ends with the same bits as without the
         interruption (given the same number of threads). It stays when the fit is done:
-        the same call then returns at once.
+        the same call then returns at once. The files are read once more to tell whether
+        they still hold the same.
     checkpoint_every : float, default=60.0
         Seconds between two writes.
 

@@ -14,6 +14,7 @@ from rhokit.batch import Columns
 from rhokit.frames import Schema
 from rhokit.streams.arrow import checked_missing, skip_rows, value_type
 from rhokit.streams.categories import CategorySearch
+from rhokit.streams.contents import content_digests
 from rhokit.streams.files import is_text, open_dataset
 from rhokit.streams.pieces import BEGINNING, ReadPosition, TablePiece, pieces_of
 from rhokit.streams.raw_batches import ArrayMaker, FileSection, Origin, RawBatch
@@ -156,11 +157,14 @@ class TableReader:
         return other
 
     def fingerprint(self) -> str:
-        """Digest of the files, by name, size and time, and of the columns."""
+        """Digest of the files, by name and by all that they hold, and of the columns.
+
+        They are read for it: sizes and times may be equal where the content is not.
+        """
         digest = hashlib.sha256()
-        for path in dict.fromkeys(str(piece.file) for piece in self.pieces):
-            info = self._dataset.filesystem.get_file_info(path)
-            digest.update(repr((path, info.size, info.mtime_ns)).encode())
+        paths = list(dict.fromkeys(str(piece.file) for piece in self.pieces))
+        for part in content_digests(self._dataset.filesystem, paths):
+            digest.update(repr(part).encode())
         roles = self.roles.columns, self.roles.targets, self.roles.weight
         digest.update(repr((*roles, str(self.dtype))).encode())
         return digest.hexdigest()
