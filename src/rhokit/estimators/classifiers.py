@@ -114,7 +114,8 @@ class DMKDClassifier(ClassEstimator):
         Scaling of the columns, part of the model. ``"auto"`` with ``gamma="loo"``
         chooses between ``"std"`` (each column by its spread), ``"common"`` (all by
         one) and ``"within"`` (whitened by the covariance inside the classes); it is
-        ``"std"`` for other rules and None when ``gamma`` is a number.
+        ``"std"`` for other rules and None when ``gamma`` is a number. Units of columns
+        change no prediction, but for ``"common"``, which takes them to be shared.
     priors : {"empirical", "uniform"} or array-like of shape (K,), default="empirical"
         π: the classes' shares of the rows, all equal, or given in the order of
         ``classes_``.

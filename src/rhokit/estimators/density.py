@@ -210,7 +210,7 @@ class DMKDE(DensityEstimator):
     scale : {"auto", "std", "robust", "whiten"}, array-like of shape (d,) or None
         Scaling of the columns, part of the model. ``"auto"`` is ``"std"`` when
         ``gamma`` is a rule and None when it is a number. Densities are always returned
-        in the user's units.
+        in the user's units, and change with these by their volume alone.
     missing : {"raise", "integrate"}, default="raise"
         What to do with missing values. ``"integrate"`` answers from the columns that a
         row has, the others integrated over in closed form (over landmarks, which
