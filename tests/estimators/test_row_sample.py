@@ -1,5 +1,7 @@
 """A sample of rows that does not depend on how the rows came."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,8 +9,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chisquare
 
+from rhokit import DMKDClassifier, QMRegressor
 from rhokit.features import row_keys
+from rhokit.io import dumps, loads
 from rhokit.models.row_sample import RowSample
+from tests.estimators.support import with_sample_of
 
 seeds = st.integers(0, 2**31)
 sizes = st.integers(1, 12)
@@ -32,6 +37,7 @@ def assert_same_sample(left, right):
     assert_array_equal(left.rows, right.rows)
     assert_array_equal(left.target, right.target)
     assert_allclose(left.weight, right.weight, rtol=1e-12)
+    assert left.bound == right.bound
 
 
 def parts_of(arrays, lengths):
@@ -117,12 +123,53 @@ class TestForgetting:
         lost = sample(*some_rows(seed + 1, gone))
         assert_same_sample((kept + lost) - lost, kept)
 
-    @given(seed=seeds, size=sizes)
-    def test_those_who_had_to_make_room_do_not_come_back(self, seed, size):
-        kept, lost = some_rows(seed, 15), some_rows(seed + 1, 15)
-        left = (sample(*kept, size) + sample(*lost, size)) - sample(*lost, 15)
-        assert set(left.keys.tolist()) <= set(sample(*kept).keys.tolist())
-        assert (left.weight > 0).all()
+    @given(seed=seeds, size=sizes, steps=st.lists(st.booleans(), max_size=12))
+    def test_all_rows_below_the_bound_are_there(self, seed, size, steps):
+        """Whatever comes and goes: so the sample is fair to all rows that there are."""
+        batches, held = [some_rows(seed + i, 9) for i in range(len(steps) + 1)], [0]
+        found = sample(*batches[0], size)
+        for step, learns in enumerate(steps, 1):
+            if learns or len(held) == 1:
+                found += sample(*batches[step], size)
+                held.append(step)
+            else:
+                gone = held.pop(seed % len(held))
+                found -= sample(*batches[gone])
+            parts = zip(*(batches[i] for i in held), strict=True)
+            there = sample(*(np.concatenate(part) for part in parts))
+            found = found.whole(there.weight.sum())
+            if not len(found.keys):
+                return  # from here on it is a sample of the rows that come
+            assert len(found.keys) <= size
+            expected = there.below(found.bound)
+            assert_same_sample(found, replace(expected, size=size))
+
+    def test_what_remains_is_no_more_new_than_old(self):
+        """Half of the rows are forgotten, and half as many come: a third is new."""
+        rows = np.random.default_rng(0).normal(size=(20_000, 1))
+        old, gone, new = rows[:8_000], rows[8_000:16_000], rows[16_000:]
+        found = sample(rows[:16_000], rows[:16_000, 0], size=1000)
+        found -= sample(gone, gone[:, 0], size=8_000)
+        found += sample(new, new[:, 0], size=1000)
+        assert abs(np.isin(found.rows, new).mean() - 1 / 3) < 0.06
+        kept = np.concatenate([old, new])
+        never = sample(kept, kept[:, 0], size=1000)
+        assert_array_equal(found.keys, never.keys[: len(found.keys)])
+        assert 600 < len(found.keys) < 900
+
+    def test_when_all_who_made_room_are_gone_there_is_room_again(self):
+        rows, target, weights = some_rows(0, 30, 50)
+        order = np.argsort(row_keys(rows, target))
+        first = [each[order] for each in (rows, target, weights)]
+        kept, gone = ([each[part] for each in first] for part in np.s_[:8, 8:])
+        found = sample(*first, 10) - sample(*gone)
+        assert found.whole(99.0).bound is not None
+        assert_same_sample(found.whole(kept[2].sum()), sample(*kept, 10))
+
+    def test_a_sample_of_which_nothing_is_left_begins_anew(self):
+        first, second = some_rows(0, 30, 50), sample(*some_rows(1, 30, 50), 10)
+        found = sample(*first, 10)
+        assert_same_sample((found - found).whole(99.0) + second, second)
 
     def test_one_of_two_copies(self):
         rows, target = np.ones((2, 1)), np.zeros(2)
@@ -241,3 +288,54 @@ class TestNames:
         assert_array_equal(kept.holds(rows, target), expected)
         assert 5 <= expected.sum() < 40
         assert not kept.holds(rows + 99, target).any()
+
+
+@pytest.mark.parametrize("through", ["rows", "models"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        QMRegressor(gamma=1.0, n_levels=5, beta=4.0, bounds=(-9, 9), random_state=0),
+        DMKDClassifier(gamma=1.0, reject=0.1, reject_label=-1, random_state=0),
+    ],
+    ids=["values", "classes"],
+)
+def test_models_that_forget_keep_a_fair_sample(model, through):
+    """Rows that were never seen leave the first rows of the sample, and no others."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 2))
+    y = X[:, 0] if isinstance(model, QMRegressor) else (X[:, 0] > 0) + 0
+    empty = with_sample_of(60, model.prepare(X, y))
+
+    def learned(*parts):
+        made = empty.blank()
+        for part in parts:
+            made.partial_fit(X[part], y[part])
+        return made
+
+    old, gone, new = np.split(np.arange(500), [200, 400])
+    found = learned(old, gone)
+    if through == "rows":
+        found.unlearn(X[gone], y[gone])
+    else:
+        found.unmerge(learned(gone))
+    found.partial_fit(X[new], y[new])
+    never = learned(old, new)
+    kept = len(found.sample_.keys)
+    assert 20 < kept < 60
+    assert_array_equal(found.sample_.keys, never.sample_.keys[:kept])
+    again = loads(dumps(found))
+    assert again.sample_.bound == found.sample_.bound
+    # Down to as many rows as there is room for, all is as it would be.
+    few = np.isin(X[:, 0], found.sample_.rows[:, 0])
+    for part in (old, new):
+        again.unlearn(X[part[~few[part]]], y[part[~few[part]]])
+    again.partial_fit(X[gone[:9]], y[gone[:9]])
+    exact = learned(np.flatnonzero(few), gone[:9])
+    assert_array_equal(again.sample_.keys, exact.sample_.keys)
+    assert again.sample_.bound == exact.sample_.bound
+    assert_allclose(again.score_samples(X), exact.score_samples(X), atol=1e-6)
+    if isinstance(model, QMRegressor):
+        intervals = again.predict_interval(X), exact.predict_interval(X)
+        assert_allclose(*intervals, atol=1e-6)
+    else:
+        assert_allclose(again.threshold_, exact.threshold_, atol=1e-6)

@@ -14,6 +14,11 @@ from rhokit.validation import check_float_dtype
 E = TypeVar("E", bound=Any)
 
 
+def has_matrices(estimator: Any) -> bool:
+    """Whether states are density matrices, or series of them."""
+    return bool(estimator.representation == "matrix")
+
+
 def question(estimator: Any, X: Any) -> tuple[Model, NDArray[Any]]:
     """The model of now, and rows to ask it for: all that an answer is made from.
 

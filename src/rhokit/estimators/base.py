@@ -31,10 +31,6 @@ from rhokit.validation import (
 )
 
 
-def _has_matrices(estimator: Any) -> bool:
-    return bool(estimator.representation == "matrix")
-
-
 class OnePassEstimator(BaseEstimator, ABC):
     """The base of one-pass estimators: learning, merging, forgetting.
 
@@ -189,6 +185,8 @@ class OnePassEstimator(BaseEstimator, ABC):
 
     def unlearn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Forget rows: the model becomes what it would be had it never seen them.
+
+        A sample of rows that others had to make room in stays smaller, and fair.
 
         Parameters
         ----------
@@ -396,5 +394,5 @@ class OnePassEstimator(BaseEstimator, ABC):
     score_samples = answers.score_samples
     compact = answers.compact
     memory_estimate = answers.memory_estimate
-    marginal = available_if(_has_matrices)(answers.marginal)
-    series = available_if(_has_matrices)(answers.series)
+    marginal = available_if(answers.has_matrices)(answers.marginal)
+    series = available_if(answers.has_matrices)(answers.series)

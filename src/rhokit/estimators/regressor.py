@@ -53,7 +53,8 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OnePassEstimator):
     calibration : {"loo"} or None, default="loo"
         Correct quantiles and intervals by what they missed on rows left out of the
         model in turn (conformal prediction). A sample of at most 2,000 rows is kept
-        for it.
+        for it. Once it was full, rows that are unlearned leave it smaller than it would
+        be had they never been seen, and as fair.
     batch_size : int, optional
         Rows per block; chosen for speed without it.
     dtype : {"float32", "float64"}, optional

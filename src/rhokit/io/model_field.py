@@ -54,6 +54,9 @@ def _check_proposal(values: Values, reader: Reader) -> None:
 def _check_keys(values: Values, reader: Reader) -> None:
     keys = values["keys"]
     require((keys[1:] > keys[:-1]).all(), "the keys of the sample must ascend")
+    bound = values["bound"]
+    below = bound is None or not len(keys) or int(keys[-1]) < bound
+    require(below, "the keys of the sample must be below its bound")
 
 
 def _check_plan(values: Values, reader: Reader) -> None:
@@ -111,6 +114,7 @@ _SAMPLE = OneOf(
         rows=RowsField("s", "d"),
         target=_TARGET,
         weight=_WEIGHT,
+        bound=Maybe(Number(0, 2**64 - 1, integer=True), optional=True),
     ),
     measured=Record(
         MeasuredSample,

@@ -134,7 +134,7 @@ class Model:
         sample = self.sample
         if sample is not None:
             sample = sample - self.sampled(batch, target, len(batch))
-        return self.with_state(self.state - self.total(batch, target), sample=sample)
+        return self._without(self.total(batch, target), sample)
 
     def fade(self, factor: float) -> Model:
         """All rows count ``factor`` times as much."""
@@ -164,8 +164,14 @@ class Model:
         sample = mine.sample
         if sample is not None and yours.sample is not None:
             sample = sample - yours.sample
-        state: Any = mine.state
-        return mine.with_state(state - yours.state, sample=sample)
+        return mine._without(yours.state, sample)
+
+    def _without(self, state: Any, sample: RowSample | None) -> Model:
+        """The model without a state, and with the sample that is left."""
+        left = self.state - state
+        if sample is not None:
+            sample = sample.whole(self.readout.total_weight(np.asarray(left.weight)))
+        return self.with_state(left, sample=sample)
 
     def with_outcomes(self, readout: ReadOut) -> Model:
         """This model, with empty places for outcomes that it has not seen."""

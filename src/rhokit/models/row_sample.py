@@ -10,6 +10,7 @@ from rhokit.features import row_keys
 
 # Of the weight that counts most: a row that has faded to less has no place.
 _LEAST_SHARE = 0.01
+_ARRAYS = ("keys", "rows", "target", "weight")
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,6 +21,11 @@ class RowSample:
     is the same however the rows were split, and forgetting a row finds it again. A
     row that comes twice is kept once, with the sum of its weights.
 
+    Where rows had to make room, those with larger keys are not known any more. So the
+    sample holds *all* rows with keys below a bound, whatever was forgotten since, and
+    rows that come later have a place only if they are below it, too: it stays a fair
+    sample of the rows that there are.
+
     Parameters
     ----------
     size : int
@@ -28,6 +34,8 @@ class RowSample:
     rows : array of shape (n, d)
     target : array of shape (n, ...)
     weight : array of shape (n,)
+    bound : int, optional
+        The smallest key of a row that had to make room; None if none had to.
     """
 
     size: int
@@ -35,6 +43,7 @@ class RowSample:
     rows: NDArray[Any]
     target: NDArray[Any]
     weight: NDArray[np.float64]
+    bound: int | None = None
 
     @classmethod
     def of(
@@ -53,18 +62,15 @@ class RowSample:
         weights = np.ones(len(rows)) if weights is None else weights
         seen = np.flatnonzero(weights)
         keys = row_keys(rows[seen], (target if names is None else names)[seen])
-        first = seen[np.argsort(keys, kind="stable")]
-        sample = cls(size, np.sort(keys), rows[first], target[first], weights[first])
-        return sample._distinct()
+        return cls(size, keys, rows[seen], target[seen], weights[seen]).sorted()
 
     def __add__(self, other: "RowSample") -> "RowSample":
         """Sample of both sets of rows."""
-        pairs = zip(self._values(), other._values(), strict=True)
-        keys, *values = (np.concatenate(pair) for pair in pairs)
-        order = np.argsort(keys, kind="stable")
-        return RowSample(
-            self.size, keys[order], *(value[order] for value in values)
-        )._distinct()
+        both: dict[str, Any] = {
+            name: np.concatenate([getattr(self, name), getattr(other, name)])
+            for name in _ARRAYS
+        }
+        return replace(self, **both, bound=_lower(self.bound, other.bound)).sorted()
 
     def __sub__(self, other: "RowSample") -> "RowSample":
         """Forget rows; rows that once had to make room for them do not come back."""
@@ -74,42 +80,64 @@ class RowSample:
         place = np.searchsorted(self.keys, other.keys).clip(max=len(self.keys) - 1)
         same = self.keys[place] == other.keys
         weight[place[same]] -= other.weight[same]
-        return self._with_weight(weight)._keep(weight > 1e-9 * self.weight)
+        left = replace(self, weight=weight).take(weight > 1e-9 * self.weight)
+        return left.below(_lower(self.bound, other.bound))
 
     def scale(self, factor: float) -> "RowSample":
-        """These rows, each counting ``factor`` times as much.
+        """The same rows, each counting ``factor`` times as much.
 
-        Where there is no room left, rows that hardly count any more make some.
+        Where there is no room left, rows that hardly count any more make some: for
+        any row that comes, since those that had to make room have faded, too.
         """
         weight = self.weight * factor
-        faded = self._with_weight(weight)
-        if len(weight) < self.size:
+        faded = replace(self, weight=weight)
+        if len(weight) < self.size and self.bound is None:
             return faded
-        return faded._keep(weight > _LEAST_SHARE * factor * self.weight.max())
+        counts = weight > _LEAST_SHARE * weight.max(initial=0)
+        return faded if counts.all() else replace(faded.take(counts), bound=None)
+
+    def whole(self, total: float) -> "RowSample":
+        """The same rows, with a place for any if they are all of a total weight.
+
+        Without a single row left, the sample begins anew.
+        """
+        lacks = len(self.keys) and self.weight.sum() < (1 - 1e-9) * total
+        return self if lacks or self.bound is None else replace(self, bound=None)
 
     def holds(self, rows: NDArray[Any], names: NDArray[Any]) -> NDArray[np.bool_]:
         """Which of rows (n, d) with these names (n, ...) are in the sample."""
         return np.isin(row_keys(rows, names), self.keys)
 
     def with_target(self, target: NDArray[Any]) -> "RowSample":
-        """These rows with their targets named anew."""
+        """The same rows with their targets named anew."""
         return replace(self, target=target)
 
-    def _values(self) -> tuple[NDArray[Any], ...]:
-        return self.keys, self.rows, self.target, self.weight
+    def take(self, which: Any) -> "RowSample":
+        """Some of the rows: a slice, places, or a mask."""
+        return replace(self, **{name: getattr(self, name)[which] for name in _ARRAYS})
 
-    def _with_weight(self, weight: NDArray[np.float64]) -> "RowSample":
-        return replace(self, weight=weight)
+    def below(self, bound: int | None) -> "RowSample":
+        """The rows with keys below a bound, which are all that there are."""
+        if bound is None:
+            return self
+        stop = int(np.searchsorted(self.keys, np.uint64(bound)))
+        return replace(self.take(slice(stop)), bound=bound)
 
-    def _distinct(self) -> "RowSample":
-        """Equal rows once, and not more than there is room for."""
+    def sorted(self) -> "RowSample":
+        """Equal rows once, in order, and not more than there is room for."""
         _, first, inverse = np.unique(self.keys, return_index=True, return_inverse=True)
         weight: Any = np.bincount(inverse, self.weight)
-        kept = self._keep(first)
-        return kept._with_weight(weight)._keep(slice(self.size))
+        distinct = replace(self.take(first), weight=weight).below(self.bound)
+        if len(distinct.keys) <= self.size:
+            return distinct
+        return distinct.below(int(distinct.keys[self.size]))
 
-    def _keep(self, which: Any) -> "RowSample":
-        return RowSample(self.size, *(value[which] for value in self._values()))
+
+def _lower(bound: int | None, other: int | None) -> int | None:
+    """The lower one of two bounds."""
+    if bound is None or other is None:
+        return other if bound is None else bound
+    return min(bound, other)
 
 
 @dataclass(frozen=True, eq=False)

@@ -77,6 +77,7 @@ def assert_same_sample(actual: Any, expected: Any) -> None:
             left, right = (getattr(each, name, None) for each in (actual, expected))
             assert_array_equal(left, right, err_msg=name)
         assert_allclose(actual.weight, expected.weight, rtol=1e-9)
+        assert getattr(actual, "bound", None) == getattr(expected, "bound", None)
 
 
 def assert_same_model(actual: Any, expected: Any, tolerance: float = 1e-12) -> None:
