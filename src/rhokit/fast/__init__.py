@@ -16,7 +16,12 @@ from rhokit.fast.columns import (
 from rhokit.fast.gram import GramSum, OutcomeSums
 from rhokit.fast.hadamard import HadamardFrequencies
 from rhokit.fast.joint import joint_factor
-from rhokit.fast.measure import FactorMeasurement, thin_factor
+from rhokit.fast.measure import (
+    FactorMeasurement,
+    may_be_thin,
+    pivoted_factor,
+    thin_factor,
+)
 from rhokit.fast.series import Series, SeriesSums
 
 __all__ = [
@@ -34,7 +39,9 @@ __all__ = [
     "gaussian_sums",
     "joint_factor",
     "map_blocks",
+    "may_be_thin",
     "one_worker",
+    "pivoted_factor",
     "small_algebra",
     "thin_factor",
 ]

@@ -15,6 +15,8 @@ _TRIANGULAR_FROM = 0.6
 # Width of the steps in which a triangular factor is multiplied. Steps of gemm come
 # closer to the peak than trmm does.
 _STEP = 128
+# What a thin factor may leave out, in units of rounding.
+_RANK_TOL = 64.0
 # Thin factors of several outcomes share one product of at most this many columns.
 _PANEL = 512
 
@@ -109,16 +111,30 @@ def thin_factor(matrix: NDArray[Any]) -> NDArray[Any]:
     rank. A pivoted Cholesky decomposition finds the rank as it goes, which for the
     state of fewer rows than dimensions is the number of rows.
     """
+    factor = pivoted_factor(matrix, _RANK_TOL)
+    return np.asarray(square_root_factor(matrix)) if factor is None else factor
+
+
+def pivoted_factor(matrix: NDArray[Any], tol: float) -> NDArray[Any] | None:
+    """A thin factor by a pivoted Cholesky decomposition; None where it is not thin.
+
+    What is left out is at most ``tol`` of the largest entry, in units of rounding.
+    """
     dim = len(matrix)
     largest = float(np.abs(matrix.diagonal()).max(initial=0.0))
     pivoted = lapack.zpstrf if np.iscomplexobj(matrix) else lapack.dpstrf
-    tol = 64 * np.finfo(np.float64).eps * largest
+    tol = tol * np.finfo(np.float64).eps * largest
     upper, pivots, rank, _ = pivoted(matrix, tol=tol, lower=0)
     if rank > _TRIANGULAR_FROM * dim:
-        return np.asarray(square_root_factor(matrix))
+        return None
     factor = np.zeros((max(rank, 1), dim), matrix.dtype)
     factor[:rank, pivots - 1] = np.triu(upper[:rank])
     return factor if largest > 0 else np.zeros((1, dim), matrix.dtype)
+
+
+def may_be_thin(n_rows: float, dim: int) -> bool:
+    """Whether a state of so many rows has a factor that is worth keeping thin."""
+    return n_rows <= _TRIANGULAR_FROM * dim
 
 
 def _parts(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rhokit.core import leave_one_out
 from rhokit.core.arrays import safe_log
-from rhokit.features import FeatureMap, distinct_rows, gamma_by_rule
+from rhokit.features import FeatureMap, KernelSum, distinct_rows, gamma_by_rule
 from rhokit.plans.maps import MapChooser
 
 # Leave-one-out probes so many rows, against a state of so many.
@@ -19,6 +19,8 @@ _LOO_ROWS = 6000
 _LOO_MOST_STEPS = 12
 # The same for series, where they cost little.
 _SERIES_LOO_ROWS = 2**17
+# Series of more modes than this take more time than the kernels of a few rows.
+_LARGE_GRID = 2**16
 # The same least density for all γ, as a share of what the first map can see.
 _LEAST_OVER_FLOOR = 0.01
 _LOG_TINY = math.log(1e-298)
@@ -142,11 +144,17 @@ def _measured_by_series(
     feature_map: Any, rows: NDArray[Any], mass: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Values that rows measure, and their squared lengths."""
+    lengths, n_modes = np.ones(len(rows)), feature_map.grid_.n_modes
+    if n_modes > _LARGE_GRID and len(rows) ** 2 < n_modes:
+        # A few rows far apart: their kernels are fewer than the waves between them.
+        rows = rows.astype(np.float64)
+        kernels = KernelSum(rows, mass, feature_map.get_params()["gamma"])
+        return np.exp(kernels.log_mean(rows)), lengths
     angles, _ = feature_map.columns(rows)
     sums = feature_map.sums(1)
     sums.add(0, angles, mass[:, None])
     measured = feature_map.series(sums.total() / mass.sum()).born(angles)[:, 0]
-    return measured, np.ones(len(rows))
+    return measured, lengths
 
 
 def _measured(

@@ -49,6 +49,7 @@ class MapChooser:
     for_outcomes: bool = False
     schema: Schema | None = None
     _fitted: dict[Any, FeatureMap] = field(default_factory=dict, repr=False)
+    _latest: dict[Any, FeatureMap] = field(default_factory=dict, repr=False)
 
     def __call__(self, gamma: float | None) -> FeatureMap:
         """A map fitted to the rows for this γ; what γ does not touch is kept."""
@@ -68,9 +69,13 @@ class MapChooser:
             if self.request.power == 1 and isinstance(kind, str):
                 known = known.linear()
             self._fitted[kind] = known.draw(self.rows, self.weights)
-        elif gamma is not None and known.get_params()["gamma"] != gamma:
-            return known.with_gamma(gamma, self.rows, self.weights)
-        return known
+        if gamma is None or known.get_params()["gamma"] == gamma:
+            return known
+        latest = self._latest.get(kind, known)
+        if latest.get_params()["gamma"] != gamma:  # one more is kept: maps are large
+            latest = known.with_gamma(gamma, self.rows, self.weights)
+            self._latest[kind] = latest
+        return latest
 
     def kind(self, gamma: float | None) -> Any:
         """Name of the map that would be made, or the instance that was given."""

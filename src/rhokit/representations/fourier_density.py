@@ -3,7 +3,8 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,11 @@ from rhokit.representations.fourier_integrals import (
     power_integrals,
     row_quantiles,
     solve_increasing,
+)
+from rhokit.representations.fourier_points import (
+    derivative_orders,
+    derivatives,
+    pays,
 )
 
 Floats = NDArray[np.float64]
@@ -279,23 +285,34 @@ class FourierDensity:
     def modes(self, least: float) -> Floats:
         """Local maxima (m, d), the highest first, of at least this share of it."""
         values = self._on_nodes(_FINER[self.d])
-        starts = np.stack(np.nonzero(_tops(values) & (values > least * values.max())))
         width = _TURN / np.array(values.shape)
-        angles = starts.T * width
-        angles = self._climb(np.where(angles > math.pi, angles - _TURN, angles), width)
-        heights = self._evaluator(self.coefficients)(angles)[:, 0]
+        angles = _tops(values, least * values.max()) * width
+        angles = np.where(angles > math.pi, angles - _TURN, angles)
+        evaluate = self._derivatives(len(angles))
+        angles = self._climb(evaluate, angles, width)
+        heights = evaluate(angles)[:, 0]
         return self._rows(angles[np.argsort(-heights, kind="stable")])
 
-    def _climb(self, starts: Floats, width: Floats) -> Floats:
+    def _derivatives(self, n_points: int) -> Callable[[Floats], Floats]:
+        """A function from angles (n, d) to values, slopes and bends there."""
+        if pays(n_points, self.coefficients.shape):
+            return partial(derivatives, self.coefficients)
+        waves = [-1j * step for step in self._steps]
+        series = [
+            np.prod(np.broadcast_arrays(*map(np.power, waves, order)), axis=0)
+            * self.coefficients
+            for order in derivative_orders(self.d)
+        ]
+        return self._evaluator(*series)
+
+    def _climb(
+        self, evaluate: Callable[[Floats], Floats], starts: Floats, width: Floats
+    ) -> Floats:
         """Newton's method for the top near each start, uphill where it bends up."""
-        steps = self._steps
-        pairs = [(i, j) for i in range(self.d) for j in range(i + 1)]
-        slopes = [-1j * step * self.coefficients for step in steps]
-        bends = [-steps[i] * steps[j] * self.coefficients for i, j in pairs]
-        evaluate = self._evaluator(*slopes, *bends)
+        pairs = list(combinations_with_replacement(range(self.d), 2))
         angles = starts
         for _ in range(MOST_STEPS):
-            found = evaluate(angles)
+            found = evaluate(angles)[:, 1:]
             hessian = np.empty((len(angles), self.d, self.d))
             for place, (i, j) in enumerate(pairs, start=self.d):
                 hessian[:, i, j] = hessian[:, j, i] = found[:, place]
@@ -339,16 +356,23 @@ class FourierDensity:
         return result.real
 
 
-def _tops(values: Floats) -> NDArray[np.bool_]:
-    """Which nodes no neighbour exceeds; of equal neighbours, one."""
-    axes = tuple(range(values.ndim))
-    top = np.ones(values.shape, bool)
-    for place in np.ndindex(*[3] * values.ndim):
-        shift = tuple(index - 1 for index in place)
+def _tops(values: Floats, least: float) -> NDArray[np.intp]:
+    """Places (m, d) of nodes above ``least`` that no neighbour exceeds.
+
+    Of equal neighbours, one.
+    """
+    places = np.stack(np.nonzero(values > least))
+    for neighbour in np.ndindex(*[3] * values.ndim):
+        shift = tuple(1 - index for index in neighbour)
         if any(shift):
-            other = np.roll(values, shift, axis=axes)
-            top &= values > other if shift > (0,) * values.ndim else values >= other
-    return top
+            others = [
+                (place + step) % size
+                for place, step, size in zip(places, shift, values.shape, strict=True)
+            ]
+            mine, other = values[tuple(places)], values[tuple(others)]
+            is_later = shift > (0,) * values.ndim
+            places = places[:, mine >= other if is_later else mine > other]
+    return places.T
 
 
 def _blocks(n: int, numbers_per_row: int) -> list[slice]:

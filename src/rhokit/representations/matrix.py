@@ -17,6 +17,8 @@ from rhokit.fast import (
     OutcomeSums,
     block_rows,
     map_blocks,
+    may_be_thin,
+    pivoted_factor,
     small_algebra,
     thin_factor,
 )
@@ -151,15 +153,25 @@ class MatrixRepresentation(Representation):
         whitening = self.plan.feature_map.whitening_
         if whitening is not None:
             whitening = whitening.astype(np.float64)
-            state = state.change_basis(whitening)
-        if state.takes_rows:
-            factor = _factor(state.normalized()[0], rank)
-        else:
-            factor = _truncated(state.factor[0], rank)
+        factor = self._factor_over_states(state, rank, whitening)
         if projector:
             lengths = np.linalg.norm(factor, axis=1, keepdims=True)
             factor = factor / np.where(lengths > 0, lengths, 1)
         return np.asarray(factor if whitening is None else factor @ whitening.T)
+
+    def _factor_over_states(
+        self, state: State, rank: Any, whitening: NDArray[np.float64] | None
+    ) -> NDArray[Any]:
+        """Factor of a state of one outcome over the map's states, shape (r, D)."""
+        if whitening is not None and rank is None and state.takes_rows:
+            factor = _few_rows(state)
+            if factor is not None:
+                return np.asarray(factor @ whitening)
+        if whitening is not None:
+            state = state.change_basis(whitening)
+        if state.takes_rows:
+            return _factor(state.normalized()[0], rank)
+        return _truncated(state.factor[0], rank)
 
     def factors(self, state: State, rank: Any) -> list[NDArray[Any]]:
         """Factors of all outcomes over the map's columns, as they are measured."""
@@ -282,6 +294,16 @@ class MatrixRepresentation(Representation):
 def _factor(rho: NDArray[Any], rank: Any) -> NDArray[Any]:
     """A factor (r, D) of a density matrix, with all or some of its eigenvectors."""
     return thin_factor(rho) if rank is None else np.asarray(eigen_factor(rho, rank))
+
+
+def _few_rows(state: State) -> NDArray[Any] | None:
+    """Factor (r, m) of a state of fewer rows than columns, which is quick to whiten.
+
+    It keeps all that is above rounding, which the whitening makes larger.
+    """
+    if not may_be_thin(float(state.weight[0]), state.dim):
+        return None
+    return pivoted_factor(state.normalized()[0], 1.0)
 
 
 def _truncated(factor: NDArray[Any], rank: Any) -> NDArray[Any]:
