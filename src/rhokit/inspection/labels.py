@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rhokit.inspection.checks import check_target
 from rhokit.inspection.reliability import ReliabilityCurve, reliability
-from rhokit.inspection.subjects import kind_of, one_pass, require_method
+from rhokit.inspection.subjects import kind_of, one_pass, require_method, snapshot
 from rhokit.inspection.summaries import LabelSummary, same_labels
 
 Floats = NDArray[np.float64]
@@ -151,6 +151,7 @@ def predict_labels(estimator: Any, X: Any, y: Any = None) -> PredictedLabels:
     (1.0, np.int64(200))
     """
     require_method(estimator, "predict_proba", "a classifier with probabilities")
+    estimator = snapshot(estimator)
     probabilities = np.asarray(estimator.predict_proba(X))
     predicted = np.asarray(estimator.predict(X))
     truth = None if y is None else check_target(y, len(predicted))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
 from rhokit.inspection.checks import check_fraction, check_target
-from rhokit.inspection.subjects import require_method
+from rhokit.inspection.subjects import require_method, snapshot
 from rhokit.inspection.values import predict_values, select_target
 from rhokit.validation import check_count
 
@@ -126,6 +126,7 @@ def class_reliability(
     """
     what = "a classifier with probabilities, or a regressor with intervals"
     require_method(estimator, "predict_proba", what)
+    estimator = snapshot(estimator)
     probabilities = np.asarray(estimator.predict_proba(X), dtype=float)
     truth = column_or_1d(check_target(y, len(probabilities)))
     if isinstance(classes, str) and classes == "top":

@@ -13,6 +13,7 @@ from rhokit.inspection.subjects import (
     is_trained,
     one_pass,
     require_method,
+    snapshot,
 )
 from rhokit.inspection.summaries import ScoreSummary
 
@@ -102,6 +103,7 @@ def score_rows(
     """
     what = "a model with log-densities (a DMKDE, say, or a DMKDClassifier)"
     require_method(estimator, "score_samples", what)
+    estimator = snapshot(estimator)
     options: dict[str, Any] = {}
     if leave_one_out:
         if not can_leave_out(estimator):

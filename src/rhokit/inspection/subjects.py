@@ -1,5 +1,6 @@
 """Estimators that are looked at: the model that answers, its kind, its columns."""
 
+from copy import copy
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
@@ -48,6 +49,14 @@ def fitted_model(estimator: Any) -> Model:
         )
     model: Model = inner.fitted_model()
     return model
+
+
+def snapshot(estimator: Any) -> Any:
+    """A copy of an estimator for several questions, whatever the other learns.
+
+    Models are frozen values that learning replaces, so that a copy costs nothing.
+    """
+    return copy(estimator)
 
 
 def kind_of(estimator: Any) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rhokit.inspection.checks import check_fraction, check_target
-from rhokit.inspection.subjects import require_method
+from rhokit.inspection.subjects import require_method, snapshot
 from rhokit.plans.spread import power_of_two
 
 Floats = NDArray[np.float64]
@@ -126,6 +126,7 @@ def predict_values(
     what = "a regressor with intervals (QMRegressor or QMRegressorSGD)"
     require_method(estimator, "predict_interval", what)
     nominal = tuple(check_fraction("coverage", each) for each in coverage)
+    estimator = snapshot(estimator)
     predicted = np.asarray(estimator.predict(X))
     n = len(predicted)
     truth = None if y is None else _true_values(y, predicted.shape)

@@ -1,9 +1,26 @@
 """Conformal corrections: what predictions missed on rows they did not know."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+
+
+def calibration_sample(sample: Any) -> Any:
+    """The rows that a model keeps to be left out, of which there must be some."""
+    if sample is None:
+        raise ValueError(
+            "The 'calibration' parameter was set after the model had seen its "
+            "rows: set it before fit"
+        )
+    if not len(sample.weight):
+        raise ValueError(
+            "calibration: all rows that were kept for it have been unlearned; set "
+            "calibration=None, or add rows"
+        )
+    return sample
 
 
 def tails_of(coverage: float) -> Floats:

@@ -18,6 +18,7 @@ from rhokit.features import SoftmaxFeatures
 from rhokit.plans.leave_one_out import LeaveOneOut
 from rhokit.readouts.base import Floats, OverlapsOf, TargetReadOut
 from rhokit.readouts.conformal import (
+    calibration_sample,
     interval_offsets,
     quantile_offsets,
     sorted_by_level,
@@ -376,7 +377,7 @@ class LevelReadOut(TargetReadOut):
     ) -> list[Floats]:
         if self.calibration is None:
             return [np.zeros(len(levels))] * len(self.output_maps)
-        sample = _calibration_sample(model)
+        sample = calibration_sample(model.sample)
         known = model.cache.get(
             "left out", model.rank, lambda: self.read(model, model.log_left_out(sample))
         )
@@ -385,18 +386,3 @@ class LevelReadOut(TargetReadOut):
             offsets_of(left, truth, sample.weight, goal)
             for left, truth in zip(left_out, sample.target.T, strict=True)
         ]
-
-
-def _calibration_sample(model: Model) -> Any:
-    sample = model.sample
-    if sample is None:
-        raise ValueError(
-            "The 'calibration' parameter was set after the model had seen its "
-            "rows: set it before fit"
-        )
-    if not len(sample.weight):
-        raise ValueError(
-            "calibration: all rows that were kept for it have been unlearned; set "
-            "calibration=None, or add rows"
-        )
-    return sample
