@@ -10,6 +10,7 @@ can do the same: all that it has to carry is bytes.
 import argparse
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -41,10 +42,24 @@ def fit_spark(plan: rhokit.DMKDE, frame: DataFrame) -> rhokit.DMKDE:
         for batch in batches:
             if batch.num_rows:
                 model.partial_fit(to_rows(batch))
-        yield pa.RecordBatch.from_pydict({"model": [rhokit.dumps(model)]})
+        result = {"model": [rhokit.dumps(model)], "version": [rhokit.__version__]}
+        yield pa.RecordBatch.from_pydict(result)
 
-    parts = frame.mapInArrow(learn, "model binary").collect()
-    return merge(rhokit.loads(bytes(part.model)) for part in parts)
+    parts = frame.mapInArrow(learn, "model binary, version string").collect()
+    check_versions(part.version for part in parts)
+    # With the plan itself among them, each has its fingerprint or is refused.
+    return merge([plan.blank(), *(rhokit.loads(bytes(part.model)) for part in parts)])
+
+
+def check_versions(versions: Iterable[str]) -> None:
+    """Refuse what another version has learned: its states may mean something else."""
+    own = rhokit.__version__
+    others = sorted(set(versions) - {own})
+    if others:
+        raise ValueError(
+            f"workers have rhokit {', '.join(others)}, the driver {own}: install the "
+            "same version everywhere"
+        )
 
 
 def start_spark() -> SparkSession:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -26,7 +27,8 @@ def example():
 class LocalFrame:
     """What the recipe asks of a Spark frame, in this process: two partitions."""
 
-    def __init__(self, table):
+    def __init__(self, table, tamper=lambda row: row):
+        self._tamper = tamper
         middle = table.num_rows // 3
         self._parts = [table.slice(0, middle), table.slice(middle), table.slice(0, 0)]
         self.sparkSession = SimpleNamespace(
@@ -36,13 +38,14 @@ class LocalFrame:
         )
 
     def mapInArrow(self, function, schema):
-        assert schema == "model binary"
+        assert schema == "model binary, version string"
         results = [
             batch
             for part in self._parts
             for batch in function(iter(part.to_batches(max_chunksize=700)))
         ]
-        rows = [SimpleNamespace(**row) for each in results for row in each.to_pylist()]
+        made = [row for each in results for row in each.to_pylist()]
+        rows = [SimpleNamespace(**row) for row in (*made[:-1], self._tamper(made[-1]))]
         return SimpleNamespace(collect=lambda: rows)
 
 
@@ -61,6 +64,34 @@ def test_partitions_learn_what_one_machine_does(example):
     plan = rhokit.DMKDE(n_components=64, random_state=0).prepare(rows[::10])
     model = example["fit_spark"](plan, LocalFrame(table))
     assert_learned_all(model, rows)
+
+
+def of_another_version(row):
+    return row | {"version": "0.0.1"}
+
+
+def of_another_plan(row):
+    rows = np.random.default_rng(1).normal(size=(100, 3))
+    model = rhokit.DMKDE(n_components=64, random_state=0).prepare(1.5 * rows)
+    return row | {"model": rhokit.dumps(model.partial_fit(rows))}
+
+
+@pytest.mark.parametrize(
+    ("tamper", "message"),
+    [
+        (of_another_version, r"workers have rhokit 0\.0\.1, the driver"),
+        (of_another_plan, "differ in scaling, gamma or feature map"),
+    ],
+)
+@pytest.mark.parametrize("n_rows", [0, 2000])
+def test_a_worker_with_another_plan_or_version_is_refused(
+    example, tamper, message, n_rows
+):
+    table = example["make_table"](2000)
+    rows = example["to_rows"](table)
+    plan = rhokit.DMKDE(n_components=64, random_state=0).prepare(rows)
+    with pytest.raises(ValueError, match=message):
+        example["fit_spark"](plan, LocalFrame(table.slice(0, n_rows), tamper))
 
 
 @pytest.mark.slow

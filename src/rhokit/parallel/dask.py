@@ -67,7 +67,8 @@ def fit(
     Scaling, γ and map are chosen here, from a sample of up to 64 partitions spread over
     the whole; workers add up their partitions; the sums are added as a tree, neighbours
     first, so the answer does not depend on who was ready first. Partitions that a lost
-    worker had are computed again by Dask.
+    worker had are computed again by Dask. States of workers that have another version
+    of rhokit, or another plan, are refused.
 
     Parameters
     ----------
@@ -172,7 +173,7 @@ def _add_up(plan: OnePassEstimator, data: Partitions, rows: int) -> OnePassEstim
     sent = constant(plan)
     parts = [_LEARN(sent, part, data.columns, rows) for part in data.delayed()]
     total = _compute(tree(parts, lambda group: _ADD_UP(sent, group)))
-    return plan.with_model(total.model(plan.prepared_model()))
+    return worker_tasks.summed_up(plan, total)
 
 
 def _compute(what: Any) -> Any:

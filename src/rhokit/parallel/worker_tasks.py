@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import rhokit
 from rhokit.batch import Batch, Columns
 from rhokit.errors import DataError
 from rhokit.estimators.base import OnePassEstimator
@@ -50,6 +51,47 @@ class Partition:
             raise error.at(row=int(which[error.row])) from error
 
 
+@dataclass(frozen=True)
+class Stamp:
+    """What states must share to be added up.
+
+    A worker makes it from the plan that it really has: another version may unpack or
+    use what it was sent in another way.
+
+    Parameters
+    ----------
+    version : str
+        Of rhokit, where the state was made.
+    fingerprint : str
+        Of plan and read-out.
+    """
+
+    version: str
+    fingerprint: str
+
+    @classmethod
+    def of(cls, model: Model) -> "Stamp":
+        """The stamp of states that are made here under a model's plan."""
+        return cls(rhokit.__version__, model.fingerprint())
+
+    def refuse_others(self, summands: Iterable["Summand"]) -> None:
+        """Refuse what was made under another plan, or by another version."""
+        for summand in summands:
+            other = summand.stamp
+            if other.version != self.version:
+                raise ValueError(
+                    f"a worker has rhokit {other.version}, here it is {self.version}: "
+                    "states of two versions are not added up, install the same one "
+                    "everywhere"
+                )
+            if other != self:
+                raise ValueError(
+                    "a worker has learned with another scaling, gamma or feature map "
+                    "than it was sent: its state is not added up, restart the workers "
+                    "and fit again"
+                )
+
+
 @dataclass(frozen=True, eq=False)
 class Summand:
     """What rows add to a model.
@@ -64,18 +106,20 @@ class Summand:
     sample : RowSample, optional
     plan : Plan, optional
         Where it is no longer that of the model.
+    stamp : Stamp
     """
 
     readout: ReadOut
     state: State | None
     sample: Any
     plan: Plan | None
+    stamp: Stamp
 
     @classmethod
     def of(cls, model: Model, base: Model) -> "Summand":
         """What a model holds that began as ``base``."""
         plan = None if model.plan is base.plan else model.plan
-        return cls(model.readout, model.state, model.sample, plan)
+        return cls(model.readout, model.state, model.sample, plan, Stamp.of(base))
 
     def model(self, base: Model) -> Model:
         """The model of the rows."""
@@ -136,8 +180,16 @@ def learn(
 def add_up(plan: OnePassEstimator, summands: list[Summand]) -> Summand:
     """What several partitions add, from the first to the last."""
     base = plan.prepared_model()
+    Stamp.of(base).refuse_others(summands)
     total = summands[0].model(base)
     for other in summands[1:]:
         if other.state is not None:
             total = total.merge(other.model(base))
     return Summand.of(total, base)
+
+
+def summed_up(plan: OnePassEstimator, total: Summand) -> OnePassEstimator:
+    """The plan's model of all that workers have added up."""
+    base = plan.prepared_model()
+    Stamp.of(base).refuse_others([total])
+    return plan.with_model(total.model(base))
