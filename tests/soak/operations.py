@@ -49,7 +49,7 @@ def learn(world, rng):
         fade_rows(world, decay)
     world.model.partial_fit(*batch.data(), sample_weight=batch.weights, decay=decay)
     world.truth = world.truth.plus(batch)
-    world.noticed(lost=decay is not None)
+    world.noticed(faded=decay is not None)
 
 
 @operation(2)
@@ -86,7 +86,7 @@ def fade(world, rng):
     factor = float(rng.uniform(0.3, 1))
     world.model.fade(factor)
     fade_rows(world, factor)
-    world.noticed(lost=True)
+    world.noticed(faded=True)
 
 
 @operation(3, needs_rows=False)
@@ -151,9 +151,9 @@ def stream(world, rng):
     faded = np.exp2(-ages / memory.get("half_life", np.inf)) * rows.weights
     kept = np.flatnonzero(ages < memory.get("window", np.inf))
     held = replace(rows, weights=faded, forgot="window" in memory).only(kept)
-    # A window makes the sample forget, and half-lives make rows leave it.
+    # Windows and half-lives may make rows leave a sample that is full.
     loose = bool(memory) and len(rows) > world.empty.plan_.sample_rows
-    world.beside(learner.model, held, loose=loose).check(rng)
+    world.beside(learner.model, held, loose=loose, uneven=loose).check(rng)
 
 
 # ---- refusals ------------------------------------------------------------------------

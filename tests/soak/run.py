@@ -7,15 +7,18 @@ import traceback
 import warnings
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
-from tests.catalogue import ONE_PASS
+from tests.catalogue import ESTIMATORS, ONE_PASS
 from tests.soak import kills  # noqa: F401 (registers its operations)
 from tests.soak.operations import OPERATIONS
+from tests.soak.trained import TrainedWorld
 from tests.soak.world import World
 
 STEPS = 30
+TRAINED_STEPS = 6
 MOST_FINDINGS = 10
 
 
@@ -71,7 +74,7 @@ def soak(
 
 def case_of(seed, index, names=None):
     """The case of a world: all come up before one comes again."""
-    names = sorted(ONE_PASS if names is None else names)
+    names = sorted(ESTIMATORS if names is None else names)
     turn, place = divmod(index, len(names))
     order = np.random.default_rng([seed, turn, 7]).permutation(len(names))
     return names[order[place]]
@@ -84,15 +87,29 @@ def run_world(seed, index, report, n_steps, names=None, operations=None):
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
-            world = World.of(ONE_PASS[name], folder, rng)
-            for _ in range(n_steps):
-                steps.append(chosen_operation(world, rng, operations))
-                OPERATIONS[steps[-1]][0](world, rng)
-                world.check(rng)
+            if name in ONE_PASS:
+                world = World.of(ONE_PASS[name], folder, rng)
+                use(world, rng, n_steps, steps, operations)
+            else:
+                use_trained(TrainedWorld(ESTIMATORS[name], Path(folder)), rng, steps)
         except Exception as error:
             report.findings.append(finding(seed, index, name, steps, error))
     report.done.update(steps)
     report.n_worlds += 1
+
+
+def use(world, rng, n_steps, steps, operations):
+    """So many operations, which are written down."""
+    for _ in range(n_steps):
+        steps.append(chosen_operation(world, rng, operations))
+        OPERATIONS[steps[-1]][0](world, rng)
+        world.check(rng)
+
+
+def use_trained(world, rng, steps):
+    for _ in range(TRAINED_STEPS):
+        steps.append(world.step(rng))
+        world.check()
 
 
 def chosen_operation(world, rng, allowed=None):
