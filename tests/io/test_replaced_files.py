@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 import pytest
 
+from rhokit.cli.failures import UserError
 from rhokit.cli.writers import written
 from rhokit.io import atomic
 from rhokit.io.atomic import replacing, write_atomically
@@ -256,6 +257,23 @@ class TestOrphans:
         write_bytes(path, "new")
         assert link.is_symlink()
 
+    def test_what_cannot_be_opened_stays(self, path, monkeypatch):
+        def refuse(*arguments):
+            raise PermissionError(1, "Operation not permitted")
+
+        orphan = self.orphan(path.parent, 2 * HOURS)
+        monkeypatch.setattr(atomic, "_open_without_waiting", refuse)
+        write_bytes(path, "new")
+        assert orphan.exists()
+
+    def test_folders_that_were_looked_through_are_forgotten(self, path, monkeypatch):
+        """Programs that save into ever more folders do not grow."""
+        monkeypatch.setattr(atomic, "_MOST_FOLDERS", 2)
+        for name in "abcde":
+            (path.parent / name).mkdir()
+            write_bytes(path.parent / name / "new.csv", "new")
+        assert len(atomic._LOOKED_THROUGH) <= 2
+
     def test_folders_are_not_listed_every_time(self, path, monkeypatch):
         write_bytes(path, "new")
         monkeypatch.setattr(os, "scandir", None)
@@ -295,6 +313,63 @@ class TestSync:
         monkeypatch.setattr(os, "fsync", refused)
         write_bytes(path, "new")
         assert path.read_text() == "new"
+
+    def test_folders_whose_names_do_not_reach_the_disk(self, monkeypatch, path):
+        sync = os.fsync
+
+        def broken(descriptor):
+            if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+                raise OSError(5, "Input/output error")
+            sync(descriptor)
+
+        monkeypatch.setattr(os, "fsync", broken)
+        with pytest.raises(OSError, match=r"Input/output error.*old\.csv"):
+            write_bytes(path, "new")
+        assert os.listdir(path.parent) == [path.name]
+
+    def test_folders_that_cannot_be_read(self, monkeypatch, path):
+        opened = os.open
+
+        def refuse(name, flags, *mode):
+            if os.path.isdir(name):
+                raise PermissionError(13, "Permission denied")
+            return opened(name, flags, *mode)
+
+        monkeypatch.setattr(os, "open", refuse)
+        write_bytes(path, "new")
+        assert path.read_text() == "new"
+
+
+class TestErrors:
+    """Those of a file have its name, and no other has."""
+
+    class Table:
+        """Fails while it is written, as on a disk that is full."""
+
+        column_names = ("text",)
+
+        @property
+        def columns(self):
+            raise OSError(28, "No space left on device")
+
+    def test_of_the_program(self, path):
+        def fail():
+            with written(path) as give:
+                give(self.Table())
+
+        words = r"old\.csv: could not be written: No space left"
+        with pytest.raises(UserError, match=words):
+            fail()
+        assert path.read_text() == "old"
+
+    def test_of_other_files(self, path):
+        def fail():
+            with written(path):
+                raise FileNotFoundError(2, "No such file", "rows.csv")
+
+        with pytest.raises(FileNotFoundError, match=r"rows\.csv"):
+            fail()
+        assert path.read_text() == "old"
 
 
 class TestReplacing:
