@@ -53,6 +53,9 @@ fuzz: $(VENV)/.test  ## 100,000 damaged and hostile model files (COUNT=N for oth
 soak: $(VENV)/.test  ## An hour of random use beside a model of all rows (SECONDS=N for others)
 	$(BIN)/python -m tests.soak --seconds $(SECONDS)
 
+fuzz-long: $(VENV)/.test  ## 1,000,000 model files at their limits, asked; hours (COUNT=N for others)
+	$(BIN)/python -m tests.io.field_fuzz --count $(if $(filter file,$(origin COUNT)),1000000,$(COUNT))
+
 lint: $(VENV)/.test  ## ruff, codespell, and no comparison that asserts nothing
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .

@@ -26,12 +26,12 @@ _ANSWERS = ("predict", "score_samples", "predict_proba", "predict_state", "trans
 
 
 def ask(model, rows):
-    """Ask everything that a model can be asked; yields names of questions and answers.
+    """Ask everything that a model can be asked, and teach it rows.
 
     Nothing that is asked may fail but by saying what is wrong; saving may not fail.
     """
-    again = rhokit.dumps(rhokit.loads(rhokit.dumps(model)))
-    if again != rhokit.dumps(model):
+    saved = rhokit.dumps(model)
+    if rhokit.dumps(rhokit.loads(saved)) != saved:
         raise AssertionError("saved again, it is another model")
     for name in _ANSWERS:
         if hasattr(model, name):

@@ -20,13 +20,17 @@ Result = TypeVar("Result")
 # A block holds about this many numbers: large enough for full BLAS speed, small
 # enough that no n×D array is ever whole in memory.
 _BLOCK_NUMBERS = 2**20
+# Fewer rows than these make products slow; more numbers than these take memory.
+_LEAST_ROWS, _MOST_BLOCK_NUMBERS = 256, 2**22
 # Decompositions of larger matrices gain from several threads.
 _SMALL_DIM = 1024
 
 
 def block_rows(dim: int, batch_size: int | None = None) -> int:
     """Rows per block for states of dimension ``dim``."""
-    return batch_size or max(256, min(16384, _BLOCK_NUMBERS // max(dim, 1)))
+    dim = max(dim, 1)
+    least = max(1, min(_LEAST_ROWS, _MOST_BLOCK_NUMBERS // dim))
+    return batch_size or max(least, min(16384, _BLOCK_NUMBERS // dim))
 
 
 @cache

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.linalg import LinearOperator, eigsh
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 
 def joint_factor(
@@ -44,7 +44,12 @@ def joint_factor(
     size = dim * n_outputs
     operator = LinearOperator((size, size), matvec=apply, dtype=sums.dtype)
     start = np.random.default_rng(seed).normal(size=size).astype(sums.dtype)
-    values, vectors = eigsh(operator, k=rank, v0=start)
+    try:
+        values, vectors = eigsh(operator, k=rank, v0=start)
+    except ArpackError as error:  # nothing but zeros, or what is not finite
+        raise ValueError(
+            f"joint_rank: the joint matrix has no {rank} leading eigenvectors: {error}"
+        ) from error
     order = np.argsort(values)[::-1]
     roots = np.sqrt(np.clip(values[order], 0, None))
     factor = roots[:, None] * vectors[:, order].T

@@ -7,7 +7,16 @@ from typing import Any
 import numpy as np
 
 from rhokit.errors import ModelFileError
-from rhokit.records import ArrayField, Build, Field, Reader, Values, Writer, require
+from rhokit.records import (
+    POSITIVE,
+    ArrayField,
+    Build,
+    Field,
+    Reader,
+    Values,
+    Writer,
+    require,
+)
 
 _FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _ARRAY = ArrayField(
@@ -18,6 +27,8 @@ _GENERATORS = (np.random.RandomState, np.random.Generator)
 # Parameters that may be maps.
 _MAPS = ("feature_map", "output_map")
 _LONGEST_MESSAGE = 400
+# Parts of it are divided by.
+_LEAST_GAMMA = 16 * POSITIVE.low
 
 
 class ParameterField:
@@ -118,5 +129,8 @@ def check_parameters(cls: Any, parameters: Values) -> None:
         cls.check_constructor(plain)
     except (ValueError, TypeError) as error:
         raise ModelFileError(str(error)[:_LONGEST_MESSAGE]) from error
+    gamma = parameters.get("gamma")
+    fits = not isinstance(gamma, int | float) or gamma >= _LEAST_GAMMA
+    require(fits, f"gamma={gamma} is too small a number to divide by")
     misplaced = sorted(maps.keys() - _MAPS)
     require(not misplaced, f"{cls.__name__}: {misplaced} cannot be a map")

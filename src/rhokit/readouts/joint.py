@@ -289,8 +289,11 @@ def _claim_joint_matrix(joint_rank: int, n_outputs: int, reader: Reader) -> None
 
 def decide(found: Floats, decision: str) -> NDArray[np.intp]:
     """Ranks (n,) of least error under probabilities (n, K) of the ranks."""
+    last = found.shape[1] - 1
     if decision == "mode":
         return np.asarray(found.argmax(axis=1))
     if decision == "mean":
-        return np.rint(found @ np.arange(found.shape[1])).astype(int)
-    return np.asarray((found.cumsum(axis=1) < 0.5 - 1e-12).sum(axis=1))
+        means = np.nan_to_num(found @ np.arange(last + 1))
+        return np.clip(np.rint(means), 0, last).astype(int)
+    # All of them are below where nothing was measured: no label is more than the last.
+    return np.minimum((found.cumsum(axis=1) < 0.5 - 1e-12).sum(axis=1), last)

@@ -89,7 +89,9 @@ class ArrayField:
     def _complex(self, array: NDArray[Any], path: str) -> NDArray[Any]:
         if not array.ndim or array.shape[-1] != 2:
             raise refusal(path, "pairs of real and imaginary parts", array.shape)
-        return np.asarray(array[..., 0] + 1j * array[..., 1])
+        # Not a sum of both parts, in which zeros would lose their signs.
+        whole = np.result_type(array.dtype, np.complex64)
+        return np.ascontiguousarray(array).view(whole)[..., 0]
 
     def _check_values(self, array: NDArray[Any], path: str) -> None:
         fine = np.isfinite(array)
