@@ -1,6 +1,7 @@
 """What a fit over files has learned so far, in a file of its own."""
 
 import hashlib
+import math
 import os
 import time
 from numbers import Real
@@ -55,7 +56,8 @@ class Checkpoint:
         if self._path is None or not self._path.exists():
             return None
         try:
-            model, note = unpack_model(self._path.read_bytes())
+            # Whatever it costs, the fit that goes on would cost as much without it.
+            model, note = unpack_model(self._path.read_bytes(), limit=math.inf)
         except ModelFileError as error:
             raise ModelFileError(f"checkpoint={str(self._path)!r}: {error}") from error
         if not note or note.get("digest") != self.digest:
