@@ -12,7 +12,7 @@ from rhokit.io import dumps
 from rhokit.testing.cases import take
 from rhokit.testing.comparisons import assert_same_answers, assert_same_state
 from tests.soak.operations import operation
-from tests.soak.victims import fit_from_files, run_and_kill, save_in_turn
+from tests.soak.victims import fit_from_files, moment, run_and_kill, save_in_turn
 
 
 @operation(0.3)
@@ -22,7 +22,7 @@ def kill_a_save(world, rng):
     other = world.fitted(world.batch(30, rng))
     files = [dumps(world.model), dumps(other)]
     path.write_bytes(files[0])
-    run_and_kill(save_in_turn, path, files, seconds=float(rng.uniform(0, 0.1)))
+    run_and_kill(save_in_turn, path, files, watched=path, **moment(rng))
     assert path.read_bytes() in files
     rhokit.load(path)
 
@@ -36,8 +36,8 @@ def kill_a_file_fit(world, rng):
     start = world.empty.blank()
     resumed = options | {"checkpoint": path}
     for _ in range(int(rng.integers(1, 4))):
-        seconds = float(rng.uniform(0, 0.3))
-        run_and_kill(fit_from_files, dumps(start), folder, resumed, seconds=seconds)
+        work = fit_from_files, dumps(start), folder, resumed
+        run_and_kill(*work, watched=path, **moment(rng))
     actual = rhokit.fit_files(world.empty.blank(), folder, **resumed)
     whole = rhokit.fit_files(world.empty.blank(), folder, **options)
     path.unlink()

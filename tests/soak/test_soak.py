@@ -139,6 +139,6 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_a_planted_fault_is_found(fault, monkeypatch):
-    options = {"names": CASES, "operations": FAULTS[fault], "steps": 12, "worlds": 10}
+    options = {"names": CASES, "operations": FAULTS[fault], "steps": 12, "worlds": 20}
     fault(monkeypatch)
     assert soak(0, **options, most_findings=1).findings

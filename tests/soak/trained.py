@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import rhokit
 from rhokit.io import dumps
 from rhokit.testing.comparisons import answers_of, assert_same_answers
-from tests.soak.victims import run_and_kill, save_in_turn
+from tests.soak.victims import moment, run_and_kill, save_in_turn
 
 THREADS = 4
 
@@ -50,6 +50,6 @@ class TrainedWorld:
         path, small = self.folder / "killed.rhokit", self.model.compact()
         files = [dumps(self.model), dumps(small)]
         path.write_bytes(files[0])
-        run_and_kill(save_in_turn, path, files, seconds=float(rng.uniform(0, 0.1)))
+        run_and_kill(save_in_turn, path, files, watched=path, **moment(rng))
         assert path.read_bytes() in files
         self.model = rhokit.load(path)
