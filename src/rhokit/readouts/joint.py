@@ -120,7 +120,8 @@ class JointReadOut(ClassReadOut):
         """ρ_Y as a mixture of the labels' states, shape (n, D_Y, D_Y)."""
         outputs = self.output_states()
         weighted = weights[:, :, None] * outputs  # (n, K, D_Y)
-        return np.asarray(weighted.transpose(0, 2, 1) @ outputs)
+        states = weighted.transpose(0, 2, 1) @ outputs
+        return np.asarray((states + states.transpose(0, 2, 1)) / 2)  # to the last bit
 
     # ---- answers --------------------------------------------------------------------
 
