@@ -235,6 +235,14 @@ class TestLeaveOneOut:
         best = max(likelihood(gamma) for gamma in np.geomspace(0.1, 100, 25))
         assert likelihood(model.gamma_) > best - 0.005
 
+    @pytest.mark.parametrize("feature_map", ["auto", "landmarks"])
+    def test_copies_are_left_out_together(self, feature_map):
+        """Otherwise each finds its twin, and no kernel is too narrow."""
+        X = np.random.default_rng(5).normal(size=(200, 1))
+        model = DMKDE(feature_map=feature_map, scale=None, random_state=0)
+        once = model.fit(X).gamma_
+        assert_allclose(model.fit(np.repeat(X, 3, axis=0)).gamma_, once, rtol=0.1)
+
     @pytest.mark.parametrize("model", MODELS)
     def test_beats_rules_of_thumb_where_they_oversmooth(self, model):
         rng = np.random.default_rng(0)

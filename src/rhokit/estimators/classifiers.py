@@ -97,7 +97,8 @@ class DMKDClassifier(ClassEstimator):
     gamma : float or {"loo", "median", "scott", "silverman"}, default="loo"
         γ of the kernel :math:`e^{-\gamma\|x-y\|^2}`. ``"loo"`` takes scaling, map and
         γ that classify most rows of a sample correctly when each is left out, in
-        closed form. A number is in the units of the (scaled) rows.
+        closed form; of rare classes, those of the largest likelihood. A number is in
+        the units of the (scaled) rows.
     n_components : int, default=1024
         Landmarks, or random features; the most points of a grid that ``"auto"`` takes.
     rank : int, float, "elbow", "loo" or None, default=None
