@@ -73,7 +73,10 @@ class User(threading.Thread):
 class TestBlockRows:
     @given(st.integers(0, 10**9))
     def test_blocks_are_neither_tiny_nor_whole(self, dim):
-        assert 256 <= block_rows(dim) <= 16384
+        rows = block_rows(dim)
+        assert 1 <= rows <= 16384
+        # Below 256 where so many would take more than 32 MB alone.
+        assert rows >= 256 or rows == 1 or 2**21 < rows * dim <= 2**22
 
     @given(st.integers(1, 10**5))
     def test_wider_states_mean_fewer_rows(self, dim):
