@@ -252,12 +252,12 @@ def assert_same_bits(world, actual, expected, rng):
 def ask_from_threads(world, rng):
     """Answers that threads get while one learns are of the model before or after."""
     queries, done = world.queries(rng), Event()
-    model, before = world.model, world.snapshot()
+    model, before, loose = world.model, world.snapshot(), world.loose
 
     def ask(_):
-        found = [world.asked(model, queries)]
+        found = [world.asked(model, queries, loose)]
         while not done.is_set() and len(found) < MOST_QUESTIONS:
-            found.append(world.asked(model, queries))
+            found.append(world.asked(model, queries, loose))
         return found
 
     change = [learn, learn_again, fade][int(rng.integers(3))]
@@ -267,10 +267,11 @@ def ask_from_threads(world, rng):
             change(world, rng)
         finally:
             done.set()
-    possible = [world.asked(each, queries) for each in (before, world.snapshot())]
+    snapshots = before, world.snapshot()
+    possible = [world.asked(each, queries, loose) for each in snapshots]
     for found in (found for each in asked for found in each.result()):
         for name, answer in found.items():
-            ones = [one[name] for one in possible if name in one]
+            ones = [one[name] for one in possible]
             if not any(np.array_equal(answer, one, _is_float(answer)) for one in ones):
                 raise AssertionError(
                     f"{name}: of no model that there was", answer, ones
