@@ -109,6 +109,11 @@ class TestSample:
         probed = labels[~loo.unprobed(0.25)]
         assert 1 <= (probed == 2).sum() < 4
 
+    def test_without_a_rare_class_all_rows_are_alike(self):
+        labels = np.repeat([0, 1, 5], [60, 40, 20])
+        assert_array_equal(ClassScore(6).strata(labels), np.zeros(120))
+        assert_array_equal(ClassScore(6).strata(labels[:-1]), labels[:-1])
+
     def test_a_group_of_copies_counts_as_its_rarest_class(self):
         """So that the copies of a rare row are probed, whatever their labels."""
         rows = np.arange(2000.0)[:, None]

@@ -44,8 +44,11 @@ class ClassScore:
         return np.asarray(onehot_states(target, self.n_classes))
 
     def strata(self, target: NDArray[Any]) -> NDArray[np.intp]:
-        """The classes."""
-        return np.asarray(target)
+        """The classes, where one has less than half of an equal part of the rows."""
+        counts = np.bincount(target)
+        counts = counts[counts > 0]
+        is_rare = 2 * len(counts) * counts < len(target)
+        return np.asarray(target) if is_rare.any() else np.zeros(len(target), int)
 
     def score(self, gathered: Floats, target: NDArray[Any], weight: Floats) -> float:
         """Accuracy, and of the log-likelihood the more, the less accuracy says."""
