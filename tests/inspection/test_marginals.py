@@ -1,6 +1,7 @@
 """Densities of columns are the models' marginals; regions are the smallest."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,9 +22,11 @@ from tests.inspection.models import case, tumours
 
 
 def density_at(part, points):
-    """Density of an estimator at points without names."""
-    vars(part).pop("feature_names_in_", None)
-    return part.density(points)
+    """Density of an estimator at points, under its own names if it has some."""
+    names = getattr(part, "feature_names_in_", None)
+    return part.density(
+        points if names is None else pd.DataFrame(points, columns=names)
+    )
 
 
 @pytest.mark.parametrize("name", ["two columns", "landmarks", "trained density"])

@@ -2,6 +2,7 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -259,7 +260,7 @@ class TestPairs:
         model = MODELS["trained"]().fit(X)
         display = DensityDisplay.from_estimator(model, X, n=6)
         x, height = display.curves[2]
-        expected = _nameless(model.estimator_.marginal(2)).density(x[:, None])
+        expected = _density(model.estimator_.marginal(2), x[:, None])
         np.testing.assert_allclose(height, expected)
         assert display.names == list(X.columns)
 
@@ -361,7 +362,7 @@ class TestCategories:
         assert display.names == list(frame.columns[1:])
         part = model.marginal([1])
         x, height = display.curves[0]
-        np.testing.assert_allclose(height, _nameless(part).density(x[:, None]))
+        np.testing.assert_allclose(height, _density(part, x[:, None]))
         (points,) = points_of(display.ax_[2, 0])
         np.testing.assert_allclose(points.get_offsets(), frame.iloc[:, [1, 3]])
 
@@ -395,9 +396,9 @@ class TestCategories:
             DensityDisplay.from_estimator(*mixed, columns=["kind", 1])
 
 
-def _nameless(model):
-    del model.feature_names_in_
-    return model
+def _density(model, points):
+    """Density at points under the model's own names."""
+    return model.density(pd.DataFrame(points, columns=model.feature_names_in_))
 
 
 class TestErrors:
