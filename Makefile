@@ -11,7 +11,7 @@ COUNT ?= 100000
 SECONDS ?= 3600
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-rivals fuzz soak lint types imports design format coverage mutate \
+.PHONY: help demo test test-slow test-rivals fuzz fuzz-long soak lint types imports design format coverage mutate \
   bench bench-full bench-page goals reproduce clean
 
 help:  ## List the targets

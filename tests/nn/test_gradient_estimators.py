@@ -320,7 +320,9 @@ class TestWeights:
         counts = rng.integers(0, 4, len(X))
         copies = np.repeat(np.arange(len(X)), counts)
         shared = {"batch_size": 1000, "early_stopping": early_stopping}
-        shared["validation_fraction"] = 0.2
+        # Of a kernel so wide that landmarks depend on each other, training would blow
+        # up what sums of copies and weights differ by.
+        shared |= {"validation_fraction": 0.2, "gamma": 0.5, "scale": "std"}
         target = target_of(cls)
         weighted = make(cls, **shared).fit(X, target, sample_weight=counts)
         copied = make(cls, **shared).fit(X[copies], part(target, copies))
@@ -402,6 +404,10 @@ class TestFromEstimator:
 
     @pytest.mark.parametrize(("cls", "settings"), FROM, ids=label)
     def test_module_says_the_same(self, cls, settings):
+        if cls in (DMKDClassifierSGD, QMClassifierSGD):
+            # What a kernel as narrow as accuracy may choose measures far from all
+            # landmarks is rounding.
+            settings = {"gamma": 8.0, "scale": "std"} | settings
         model = cls.from_estimator(one_pass(cls, **settings))
         if "joint_rank" in settings:
             with pytest.raises(ValueError, match="joint_rank"):
