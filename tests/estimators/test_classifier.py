@@ -845,3 +845,12 @@ class TestPriorsOfLabelsThatCome:
             model.partial_fit(X, new)
         model.set_params(priors=[0.2, 0.3, 0.5]).partial_fit(X, new)
         assert model.predict_proba(X).shape == (60, 3)
+
+
+@pytest.mark.parametrize("priors", ["empirical", "uniform"])
+def test_a_single_row_that_is_left_rejects_nothing(priors):
+    rows, labels = np.eye(3), np.array(["a", "b", "a"])
+    model = DMKDClassifier(gamma=1.0, reject=0.1, priors=priors, random_state=0)
+    model.fit(rows, labels).unlearn(rows[1:], labels[1:])
+    assert model.threshold_ == -np.inf  # without the row there is no density
+    assert model.predict(rows + 9).tolist() == ["a"] * 3

@@ -57,7 +57,10 @@ def log_density_left_out(model: Model, sample: RowSample | MeasuredSample) -> Fl
     # The outcomes' weights without the row, in its density and in their priors.
     rest = weight_left(model, sample)
     logs += safe_log(model.weight) - safe_log(np.where(rest > 0, rest, np.inf))
-    joint = logs + model.readout.log_priors(rest)
+    # Without its only row a model has no priors, and no density either.
+    is_left = rest.any(axis=1, keepdims=True)
+    priors = model.readout.log_priors(np.where(is_left, rest, model.weight))
+    joint = np.where(is_left, logs + priors, -np.inf)
     return np.asarray(logsumexp(joint, axis=1) + model.log_norm())
 
 
