@@ -50,8 +50,8 @@ test-rivals: $(RIVALS)/.ready  ## The tests of the models that rhokit is compare
 fuzz: $(VENV)/.test  ## 100,000 damaged and hostile model files (COUNT=N for others)
 	$(BIN)/python -m tests.io.fuzz --count $(COUNT)
 
-soak: $(VENV)/.test  ## An hour of random use beside a model of all rows (SECONDS=N for others)
-	$(BIN)/python -m tests.soak --seconds $(SECONDS)
+soak: $(VENV)/.test  ## An hour of random use beside a model of all rows (SECONDS=N, SEED=N for others)
+	$(BIN)/python -m tests.soak --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
 fuzz-long: $(VENV)/.test  ## 1,000,000 model files at their limits, asked; hours (COUNT=N for others)
 	$(BIN)/python -m tests.io.field_fuzz --count $(if $(filter file,$(origin COUNT)),1000000,$(COUNT))
