@@ -194,7 +194,8 @@ def change_entries(rng, draft, _):
     if not array.size:
         return
     if array.dtype.kind != "f":
-        values = (0, 1, 2, 2**20, np.iinfo(array.dtype).max, np.iinfo(array.dtype).min)
+        ends = np.iinfo(array.dtype)
+        values = (0, 1, 2, min(2**20, int(ends.max)), int(ends.max), int(ends.min))
     else:
         values = (*NUMBERS, *(-number for number in NUMBERS))
         values = [v for v in values if abs(v) <= float(np.finfo(array.dtype).max)]
