@@ -32,6 +32,7 @@ QUICK = {"gamma": 0.7, "n_components": 12, "random_state": 0}
 FOURIER = {**QUICK, "feature_map": "fourier", "n_components": 24}
 LANDMARKS = {**QUICK, "feature_map": "landmarks"}
 GRID = {**QUICK, "feature_map": "grid"}
+MOSAIC = {"feature_map": "mosaic", "random_state": 0}
 LEVELS = {"n_levels": 5, "beta": 4.0}
 TRAINED = {"max_epochs": 2, "early_stopping": False}
 
@@ -140,6 +141,10 @@ DENSITIES = {
     "density loo": EstimatorCase(DMKDE(n_components=12, random_state=0), wide),
     "density missing": EstimatorCase(DMKDE(**LANDMARKS, missing="integrate")),
     "density mixed": EstimatorCase(DMKDE(**LANDMARKS), mixed),
+    "density mosaic": EstimatorCase(DMKDE(**MOSAIC), wide),
+    "density mosaic of a kernel": EstimatorCase(DMKDE(**MOSAIC, gamma=0.7)),
+    "density mosaic missing": EstimatorCase(DMKDE(**MOSAIC, missing="integrate")),
+    "density mosaic mixed": EstimatorCase(DMKDE(**MOSAIC), mixed),
     "density words": EstimatorCase(DMKDE(feature_map=OneHotFeatures()), words),
     "mean": EstimatorCase(MeanEmbeddingKDE(**LANDMARKS)),
     "mean fourier": EstimatorCase(MeanEmbeddingKDE(**FOURIER)),
@@ -223,6 +228,7 @@ def represented(estimator, rows=normal_rows, **options):
 
 
 REPRESENTATIONS = {
+    "mosaic": represented(DMKDE(**MOSAIC), wide),
     "matrix": represented(DMKDE(**FOURIER)),
     "matrix, whitened": represented(DMKDE(**LANDMARKS)),
     "matrix, truncated": represented(DMKDE(**LANDMARKS, rank=5)),

@@ -8,6 +8,7 @@ from rhokit.features.fourier import FourierFeatures
 from rhokit.features.grid import GridFeatures
 from rhokit.features.kernel_sum import KernelSum
 from rhokit.features.landmarks import LandmarkFeatures
+from rhokit.features.mosaic import MosaicFeatures
 from rhokit.features.onehot import OneHotFeatures
 from rhokit.features.plugin import sheather_jones
 from rhokit.features.quadrature import QuadratureFeatures
@@ -24,6 +25,7 @@ __all__ = [
     "GridFeatures",
     "KernelSum",
     "LandmarkFeatures",
+    "MosaicFeatures",
     "OneHotFeatures",
     "QuadratureFeatures",
     "SoftmaxFeatures",

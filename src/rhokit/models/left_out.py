@@ -33,7 +33,8 @@ def log_density_without(model: Model, batch: Batch) -> Floats:
             "leave_one_out needs the sums that a model was fitted with, and this "
             "one holds only a factor of them: ask the model that it was made from"
         )
-    if not model.readout.has_target and model.rank is None:
+    subtracts = model.representation.subtracts_own
+    if subtracts and not model.readout.has_target and model.rank is None:
         return _log_density_of_all(model, batch.rows)
     keys = np.arange(len(batch), dtype=np.uint64)
     codes = model.readout.encode(batch.target)
@@ -71,6 +72,8 @@ def log_left_out(model: Model, sample: RowSample | MeasuredSample) -> Floats:
     assert model.state is not None
     if not model.state.takes_rows:
         return model.log_measured(sample.rows)  # a trained state did not see them
+    if not model.representation.subtracts_own:
+        return _left_out_of_cells(model, sample)
     own_of = _own_measure(model, sample)
     measure, weight = model.measure(), model.weight
     tiny = 100 * np.finfo(model.plan.feature_map.dtype_).eps
@@ -84,6 +87,17 @@ def log_left_out(model: Model, sample: RowSample | MeasuredSample) -> Floats:
         return np.asarray(log_measured(left * inverse_weight(weight), log_scale))
 
     return np.concatenate(model.for_blocks(sample.rows, use, stretch=2))
+
+
+def _left_out_of_cells(model: Model, sample: RowSample) -> Floats:
+    """The same by a representation that knows how to leave rows out."""
+    mass = model.readout.roots(sample.target) ** 2 * sample.weight[:, None]
+    logs = model.representation.log_left_out(model.state, sample.rows, mass)
+    rest = weight_left(model, sample)
+    # Others are divided by the outcomes' whole weights.
+    return np.asarray(
+        logs + safe_log(rest) - safe_log(np.where(model.weight > 0, model.weight, 1))
+    )
 
 
 def weight_left(model: Model, sample: RowSample | MeasuredSample) -> Floats:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from rhokit.batch import Batch
-from rhokit.core import log_measured
 from rhokit.models import left_out
 from rhokit.models.gaps import by_gaps, kept_columns
 from rhokit.models.row_sample import MeasuredSample, RowSample
@@ -290,11 +289,10 @@ class Model:
         return by_gaps(self.plan.columns, rows, self._measured_knowing)
 
     def _log_measured(self, rows: NDArray[Any]) -> Floats:
-        measure, power = self.measure(), self.representation.power
+        measure, representation = self.measure(), self.representation
 
         def use(worker: int, which: Any, columns: Any, log_scale: Any) -> Floats:
-            measured = measure(columns).astype(np.float64)
-            return np.asarray(log_measured(measured, log_scale, power))
+            return representation.logarithms(measure(columns), log_scale)
 
         return np.concatenate(self.for_blocks(rows, use, stretch=2))
 

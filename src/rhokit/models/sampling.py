@@ -15,23 +15,31 @@ def draw_samples(model: Model, n: int, rng: np.random.Generator) -> Any:
     atoms = plan.feature_map.atoms()
     if atoms is not None:
         return _draw_atoms(model, np.asarray(atoms, dtype=object), n, rng)
-    if plan.gamma is None:
+    if plan.gamma is None and plan.feature_map.representation == "matrix":
         raise ValueError(
             "sample: rows can be drawn from maps of the Gaussian kernel and from "
             f"categories, not from {type(plan.feature_map).__name__}"
         )
     if plan.proposal is None:
-        _, density = model.representation.series(
-            model.state, model.rank, model.probabilities
-        )
-        return plan.scaling.invert(density.sample(n, rng))
-    proposal: Draws = plan.proposal
-    if plan.columns.schema is not None:
-        proposal = MixedProposal(plan.proposal, plan.columns.schema)
-    scaled = draw_rows(_above_floor(model), proposal, n, plan.gamma, rng)
+        probabilities = model.probabilities
+        scaled = model.representation.draw(model.state, probabilities, n, rng)
+    else:
+        scaled = _drawn_by_chains(model, plan.proposal, n, rng)
     rows = plan.scaling.invert(scaled)
     schema = plan.columns.schema
     return rows if schema is None else schema.decode(rows)
+
+
+def _drawn_by_chains(
+    model: Model, proposal: Draws, n: int, rng: np.random.Generator
+) -> NDArray[Any]:
+    """Scaled rows (n, w) of a density that can only be evaluated."""
+    plan = model.plan
+    assert plan.gamma is not None
+    if plan.columns.schema is not None:
+        assert plan.proposal is not None
+        proposal = MixedProposal(plan.proposal, plan.columns.schema)
+    return draw_rows(_above_floor(model), proposal, n, plan.gamma, rng)
 
 
 def _draw_atoms(

@@ -8,6 +8,7 @@ from rhokit.batch import Batch
 from rhokit.fast import small_algebra
 from rhokit.plans.bandwidth import choose_gamma
 from rhokit.plans.maps import MapChooser
+from rhokit.plans.mosaic import plan_mosaic
 from rhokit.plans.plan import Plan
 from rhokit.plans.proposal import Proposal
 from rhokit.plans.request import PlanRequest
@@ -24,6 +25,8 @@ def plan_density(request: PlanRequest, batch: Batch) -> Plan:
     batch : Batch
     """
     rows, weights, columns = batch.rows, batch.weights, batch.columns
+    if request.wants_mosaic(columns):
+        return plan_mosaic(request, batch)
     is_number = None if columns.schema is None else columns.schema.is_number
     rule = request.scale_rule
     scaling = Scaling.from_rows(rule, rows, weights, is_number=is_number)

@@ -31,7 +31,8 @@ class Candidate:
         Rule of the scaling.
     feature_map : str
         Name of the map; ``"exact"`` is the kernel itself.
-    gamma : float
+    gamma : float, or None
+        None for mosaics, whose cells have widths of their own.
     score : float
         More is better; to be compared among equal numbers of probes.
     n_probes : int
@@ -40,7 +41,7 @@ class Candidate:
 
     scale: object
     feature_map: str
-    gamma: float
+    gamma: float | None
     score: float
     n_probes: int
 
@@ -158,10 +159,11 @@ class Plan:
 
     def log_norm_of(self, kept: list[int]) -> float:
         """Such a term for a log-density of some of the columns."""
-        assert self.gamma is not None
         places = self.columns.places(kept)
         schema = self.columns.schema
-        if schema is not None and kept:
+        if self.gamma is None:
+            mass = 0.0
+        elif schema is not None and kept:
             mass = schema.part(kept).log_mass(self.gamma)
         else:
             mass = GaussianKernel(self.gamma).log_mass(len(places))

@@ -11,6 +11,11 @@ from rhokit.features.bandwidth import BANDWIDTH_RULES
 from rhokit.features.registry import MAPS, planned_names
 
 GAMMA_RULES = ("loo", *BANDWIDTH_RULES)
+# Rules of scaling that mix columns, which a mosaic bends one by one.
+MIXING_SCALES = ("whiten", "within")
+# "auto" takes mosaics where columns are more than a grid holds well, and no more than
+# cells can have covariances of.
+_LEAST_MOSAIC_COLUMNS, _MOST_MOSAIC_COLUMNS = 3, 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +74,29 @@ class PlanRequest:
         """Whether the scaling is to be chosen by leave-one-out."""
         automatic = isinstance(self.scale, str) and self.scale == "auto"
         return automatic and isinstance(self.gamma, str) and self.gamma == "loo"
+
+    def wants_mosaic(self, columns: Columns) -> bool:
+        """Whether a density of these columns is to be a mosaic."""
+        wanted = self.feature_map
+        if not isinstance(wanted, str):
+            return bool(wanted.representation == "mosaic")
+        if wanted != "auto":
+            return wanted == "mosaic"
+        by_likelihood = self.gamma is None or (
+            isinstance(self.gamma, str) and self.gamma == "loo"
+        )
+        schema = columns.schema
+        numbers = columns.n_features if schema is None else int(schema.is_number.sum())
+        by_columns = self.scale is None or (
+            isinstance(self.scale, str) and self.scale not in MIXING_SCALES
+        )
+        return (
+            self.takes_series
+            and by_likelihood
+            and by_columns
+            and numbers > 0
+            and _LEAST_MOSAIC_COLUMNS <= columns.width <= _MOST_MOSAIC_COLUMNS
+        )
 
     @property
     def map_gamma_factor(self) -> float:

@@ -19,8 +19,8 @@ Size = str | int | None
 Tensors = dict[str, NDArray[Any]]
 Values = Mapping[str, Any]
 
-# Rows of a sample: all of them may have been unlearned.
-_MAY_BE_ZERO = ("s",)
+# Rows of a sample, all of which may have been unlearned; categories, of numbers none.
+_MAY_BE_ZERO = ("s", "w")
 
 OUTCOME_COST = 2**12
 """What it costs to factor the state of an outcome, however small: see Reader.claim."""

@@ -10,11 +10,17 @@ from rhokit.representations.fourier_density import FourierDensity
 from rhokit.representations.matrix import MatrixRepresentation
 from rhokit.representations.mean import MeanRepresentation
 from rhokit.representations.memory import Load, MemoryEstimate, estimate_memory
+from rhokit.representations.mosaic import MosaicRepresentation
 from rhokit.representations.series import SeriesRepresentation, series_state
 
 REPRESENTATIONS: dict[str, type[Representation]] = {
     each.name: each
-    for each in (MatrixRepresentation, SeriesRepresentation, MeanRepresentation)
+    for each in (
+        MatrixRepresentation,
+        SeriesRepresentation,
+        MeanRepresentation,
+        MosaicRepresentation,
+    )
 }
 
 
@@ -26,6 +32,7 @@ __all__ = [
     "MatrixRepresentation",
     "MeanRepresentation",
     "MemoryEstimate",
+    "MosaicRepresentation",
     "Outcomes",
     "Representation",
     "SeriesRepresentation",

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rhokit.batch import Batch
+from rhokit.core import log_measured
 from rhokit.plans import Plan, PlanRequest, SupervisedChoice, plan_density
 from rhokit.records import Reader, Record
 from rhokit.representations.cache import Cache
@@ -68,6 +69,10 @@ class Representation(ABC):
     """Of overlaps, that a density adds up: 2 for density matrices."""
     may_be_series: ClassVar[bool] = False
     """Whether a map of series may take its place."""
+    is_linear: ClassVar[bool] = True
+    """Whether a sum of states measures the mean of what each of them does."""
+    subtracts_own: ClassVar[bool] = True
+    """Whether a row is left out by subtracting what it measures of itself."""
     state_records: ClassVar[dict[str, Record]] = {}
     """Records of a model file for each kind of state, by the name of the kind."""
 
@@ -92,6 +97,47 @@ class Representation(ABC):
         """
 
     # ---- what may be special --------------------------------------------------------
+
+    def logarithms(
+        self, measured: NDArray[Any], log_scale: NDArray[Any] | None
+    ) -> NDArray[np.float64]:
+        """Logarithms (n, K) of what was measured, with the scale of the columns."""
+        measured = measured.astype(np.float64)
+        return np.asarray(log_measured(measured, log_scale, self.power))
+
+    def log_left_out(
+        self, state: State, rows: NDArray[Any], mass: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Logarithms (n, K) that rows measure without themselves.
+
+        Asked for where :attr:`subtracts_own` is False.
+
+        Parameters
+        ----------
+        state : state
+        rows : array of shape (n, w)
+        mass : array of shape (n, K)
+            Weight of each row in each outcome.
+        """
+        raise TypeError(f"{self.name} subtracts what rows measure of themselves")
+
+    def draw(
+        self,
+        state: State,
+        probabilities: NDArray[np.float64],
+        n: int,
+        rng: np.random.Generator,
+    ) -> NDArray[np.float64]:
+        """Rows (n, w) of the density in scaled units, where that needs no chains."""
+        _, density = self.series(state, None, probabilities)
+        return density.sample(n, rng)
+
+    def conditional(self, state: State, given: dict[int, Any]) -> tuple[Plan, State]:
+        """Plan and state of the other columns, where some have values."""
+        raise ValueError(
+            "conditional: known for mosaics, and for one to three columns by "
+            'series().conditional(): fit with feature_map="mosaic"'
+        )
 
     @classmethod  # noqa: B027
     def claim_rows(cls, reader: Reader) -> None:

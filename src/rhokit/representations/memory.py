@@ -12,6 +12,8 @@ _PLANNED_MATRICES = 2
 _PLANNED_ROWS = 2 * 20_000
 _PLANNED_REST = 2**24
 # Rows that leave-one-out looks at on a grid.
+# Rows that a mosaic is chosen from.
+_PLANNED_ROWS = 20_000
 _PLANNED_GRID_ROWS = 2**17
 # Kernel values of rows left out, against others.
 _PLANNED_PAIRS = 3 * 1024 * 5000 * 8
@@ -130,6 +132,23 @@ def estimate_grid_memory(feature_map: Any, load: Load) -> MemoryEstimate:
         workers=int(blas_threads() * (series + transform + block) + _LEARNING_REST),
         batch=int(load.batch_copies * batch_rows * (d + 1) * 8),
         map=int(4 * modes * 8),
+    )
+
+
+def estimate_cell_memory(feature_map: Any, load: Load) -> MemoryEstimate:
+    """Bytes for a mosaic: see :func:`estimate_memory`."""
+    cells, m, d = feature_map.n_cells_, feature_map.n_columns_, feature_map.n_numbers
+    sums = load.n_outcomes * cells * m * 8
+    rows = feature_map.rows_per_block(load.batch_rows, load.n_outcomes, None, 1)
+    block = min(load.batch_rows, rows) * (2 * m + 3 * cells) * 8
+    return MemoryEstimate(
+        planning=int(_PLANNED_ROWS * (3 * d + 8) * 8 + 8 * cells * m * 8),
+        sums=int(3 * sums),
+        workers=int(blas_threads() * (sums + block) + _LEARNING_REST),
+        batch=int(
+            load.batch_copies * load.batch_rows * (feature_map.n_features_in_ + 1) * 8
+        ),
+        map=int(2 * cells * m * 8),
     )
 
 

@@ -72,7 +72,7 @@ def scaled_states_measure_the_same(case: RepresentationCase) -> None:
 @_law
 def states_measure_the_mean_of_their_parts(case: RepresentationCase) -> None:
     """What a state measures is the weighted mean of what its parts do."""
-    if case.model.rank is not None:
+    if case.model.rank is not None or not case.model.representation.is_linear:
         return  # which is another one for every part
     rows = case.rows(40, 0)
     whole, first, second = (

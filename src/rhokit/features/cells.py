@@ -1,0 +1,203 @@
+"""Gaussian cells: rows as quadratic features, and mixtures that are linear in them.
+
+The logarithm of a normal density is a polynomial of second degree, so that of all cells
+at all rows is one product of two matrices: quadratic features (n, q) times coefficients
+(q, C). What a cell sums up are the same features, weighed by how much rows belong to it.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+Floats = NDArray[np.float64]
+
+_LOG_TWO_PI = float(np.log(2 * np.pi))
+
+
+@cache
+def pairs(d: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The pairs of columns whose products are features."""
+    return np.triu_indices(d)
+
+
+def n_quadratic(d: int) -> int:
+    """How many features d columns have: one, the columns, and their products."""
+    return 1 + d + d * (d + 1) // 2
+
+
+def quadratic_features(z: Floats, out: Floats | None = None) -> Floats:
+    """``[1, z, z⊗z]`` of rows (n, d), products once each, shape (n, q)."""
+    n, d = z.shape
+    if out is None:
+        out = np.empty((n, n_quadratic(d)))
+    out[:, 0] = 1
+    out[:, 1 : d + 1] = z
+    first = d + 1
+    for j in range(d):
+        np.multiply(z[:, j:], z[:, j : j + 1], out=out[:, first : first + d - j])
+        first += d - j
+    return out
+
+
+def square(numbers: Floats, d: int) -> Floats:
+    """Symmetric matrices (C, d, d) of their upper triangles (C, d (d + 1) / 2)."""
+    i, j = pairs(d)
+    whole = np.empty((len(numbers), d, d))
+    whole[:, i, j] = numbers
+    whole[:, j, i] = numbers
+    return whole
+
+
+@dataclass(frozen=True, eq=False)
+class CellMixture:
+    r"""A mixture of normal distributions, times shares of categories.
+
+    .. math:: f(z, k) = \sum_c \pi_c\, \mathcal N(z; \mu_c, \Sigma_c)
+              \prod_j p_{c j k_j}
+
+    Parameters
+    ----------
+    log_weight : array of shape (C,)
+        log π, ``-inf`` for cells without rows.
+    mean : array of shape (C, d)
+    covariance : array of shape (C, d, d)
+    log_shares : array of shape (C, w)
+        log p of all categories of all columns, one after the other; w may be zero.
+    """
+
+    log_weight: Floats
+    mean: Floats
+    covariance: Floats
+    log_shares: Floats
+
+    @property
+    def d(self) -> int:
+        """Number of columns of numbers."""
+        return int(self.mean.shape[1])
+
+    @classmethod
+    def from_moments(
+        cls, moments: Floats, d: int, log_weight: Floats, log_shares: Floats
+    ) -> "CellMixture":
+        """The mixture of means and covariances that sums of features (C, q) have."""
+        mean, scatter = centred(moments, d)
+        weight = np.maximum(moments[:, 0], np.finfo(float).tiny)
+        return cls(log_weight, mean, scatter / weight[:, None, None], log_shares)
+
+    def coefficients(self) -> Floats:
+        """Of the logarithms of all cells' densities, shape (q + w, C)."""
+        d = self.d
+        i, j = pairs(d)
+        root = np.linalg.cholesky(self.covariance)
+        inverse = np.linalg.inv(root)
+        precision = inverse.transpose(0, 2, 1) @ inverse
+        slope = np.einsum("cij,cj->ci", precision, self.mean)
+        log_root = np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
+        constant = -0.5 * (np.vecdot(slope, self.mean) + d * _LOG_TWO_PI) - log_root
+        squares = precision[:, i, j] * np.where(i == j, -0.5, -1.0)
+        # A cell without rows has a weight that no sum of others can make up for.
+        log_weight = np.maximum(self.log_weight, -1e300)
+        parts = [(log_weight + constant)[:, None], slope, squares, self.log_shares]
+        return np.ascontiguousarray(np.concatenate(parts, axis=1).T)
+
+    def log_density(self, features: Floats) -> Floats:
+        """Of rows by their features (n, q + w), shape (n,)."""
+        return np.asarray(logsumexp(features @ self.coefficients(), axis=1))
+
+    def part(self, columns: list[int], shares: list[int]) -> "CellMixture":
+        """The mixture of some columns of numbers and of categories."""
+        return CellMixture(
+            self.log_weight,
+            self.mean[:, columns],
+            self.covariance[:, columns][:, :, columns],
+            self.log_shares[:, shares],
+        )
+
+    def conditional(
+        self, given: list[int], values: Floats, log_likelihood: Floats
+    ) -> "CellMixture":
+        """The mixture of the other columns, where some have these values (g,).
+
+        Parameters
+        ----------
+        given : list of int
+        values : array of shape (g,)
+        log_likelihood : array of shape (C,)
+            Of whatever else is known, such as categories.
+        """
+        rest = [j for j in range(self.d) if j not in given]
+        log_weight = self.log_weight + log_likelihood
+        mean, covariance = self.mean[:, rest], self.covariance[:, rest][:, :, rest]
+        if given:
+            known = self.part(given, [])
+            log_weight = log_weight + known.log_cells(values[None])[0]
+            cross = self.covariance[:, given][:, :, rest]  # (C, g, rest)
+            gain = np.linalg.solve(known.covariance, cross)
+            away = values - known.mean
+            mean = mean + np.einsum("cg,cgr->cr", away, gain)
+            covariance = covariance - cross.transpose(0, 2, 1) @ gain
+            covariance = (covariance + covariance.transpose(0, 2, 1)) / 2
+        log_weight = log_weight - logsumexp(log_weight)
+        return CellMixture(log_weight, mean, covariance, self.log_shares)
+
+    def log_cells(self, z: Floats) -> Floats:
+        """Log-density of every cell at rows (n, d), without weights, shape (n, C)."""
+        plain = CellMixture(
+            np.zeros(len(self.mean)), self.mean, self.covariance, self.log_shares[:, :0]
+        )
+        return np.asarray(quadratic_features(z) @ plain.coefficients())
+
+    def moments(self) -> Floats:
+        """Weighted moments of the cells: what sums of their features would be."""
+        d = self.d
+        weight = np.exp(self.log_weight)[:, None]
+        second = self.covariance + self.mean[:, :, None] * self.mean[:, None, :]
+        parts = [np.ones_like(weight), self.mean, second[:, *pairs(d)]]
+        parts.append(np.exp(self.log_shares))
+        return np.concatenate(parts, axis=1) * weight
+
+    def draw(self, n: int, rng: np.random.Generator) -> tuple[Floats, NDArray[np.intp]]:
+        """Rows (n, d), and the cell that each comes from (n,)."""
+        weights = np.exp(self.log_weight - logsumexp(self.log_weight))
+        counts = rng.multinomial(n, weights / weights.sum())
+        z = rng.normal(size=(n, self.d))
+        cell = np.repeat(np.arange(len(counts)), counts)
+        stops = np.cumsum(counts)
+        for c in np.flatnonzero(counts):
+            own = slice(stops[c] - counts[c], stops[c])
+            root = np.linalg.cholesky(self.covariance[c])
+            z[own] = z[own] @ root.T + self.mean[c]
+        order = rng.permutation(n)
+        return z[order], cell[order]
+
+
+def centred(moments: Floats, d: int) -> tuple[Floats, Floats]:
+    """Means (C, d) and scatters (C, d, d) of sums of features (C, q)."""
+    weight = np.maximum(moments[:, 0], np.finfo(float).tiny)[:, None]
+    mean = moments[:, 1 : d + 1] / weight
+    second = square(moments[:, d + 1 : n_quadratic(d)], d)
+    outer = (mean * weight)[:, :, None] * mean[:, None, :]
+    return mean, second - outer
+
+
+def softmax_by_layer(logits: Floats, stops: Any) -> Floats:
+    """Weights of cells (n, C) that sum to one in every layer, in place.
+
+    Parameters
+    ----------
+    logits : array of shape (n, C)
+    stops : sequence of int
+        Where the cells of each layer end.
+    """
+    start = 0
+    for stop in stops:
+        own = logits[:, start:stop]
+        own -= own.max(axis=1, keepdims=True)
+        np.exp(own, out=own)
+        own /= own.sum(axis=1, keepdims=True)
+        start = stop
+    return logits

@@ -1,0 +1,358 @@
+"""Mixtures of Gaussian cells by expectation and maximisation, and how they are weighed.
+
+Several mixtures of different fineness, *layers*, are fitted and mixed by what they say
+of rows that were held out. A layer alone is smooth or detailed, not both; together they
+are, and what one of them made of chance the others do not share.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+from sklearn.cluster import kmeans_plusplus
+
+from rhokit.fast import block_rows, map_blocks, small_algebra
+from rhokit.features.cells import (
+    CellMixture,
+    centred,
+    n_quadratic,
+    quadratic_features,
+)
+
+Floats = NDArray[np.float64]
+
+# Rows of cells in steps of about three; a cell has at least so many rows on average.
+_LADDER = (1, 3, 10, 30, 100, 300)
+_LEAST_ROWS = 4
+# Multiplications of a step of expectation and maximisation that are worth their time.
+_MOST_WORK = 1e10
+_STEPS, _LAST_STEPS = 40, 5
+_LEAST_GAIN = 1e-3
+_LLOYD_STEPS = 8
+_START_ROWS = 2000
+# Cells that lost their rows are dropped, and layers that hardly count.
+_LEAST_WEIGHT = 1e-2
+_LEAST_LAYER = 0.02
+_STACKING_STEPS = 200
+# How fast belonging to a cell falls with the squared distance, where rows are not shared.
+_STEEPNESS = 1e8
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedRows:
+    """Bent rows with masses, handed out as features block by block.
+
+    Parameters
+    ----------
+    z : array of shape (n, d)
+    onehot : array of shape (n, w)
+        Categories of all columns that have any; w may be zero.
+    mass : array of shape (n,)
+    """
+
+    z: Floats
+    onehot: Floats
+    mass: Floats
+
+    def __len__(self) -> int:
+        return len(self.z)
+
+    def among(self, which: NDArray[Any]) -> "WeightedRows":
+        """Some of the rows."""
+        return WeightedRows(self.z[which], self.onehot[which], self.mass[which])
+
+    def features(self, block: Any = slice(None)) -> Floats:
+        """Of a block of rows, shape (b, q + w)."""
+        z, onehot = self.z[block], self.onehot[block]
+        q = n_quadratic(z.shape[1])
+        out = np.empty((len(z), q + onehot.shape[1]))
+        quadratic_features(z, out[:, :q])
+        out[:, q:] = onehot
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class CellPrior:
+    r"""What cells are taken to be like before they have rows.
+
+    A covariance is that of the cell's rows and of ν rows more, of the shape that all
+    cells share and of the cell's own size; and it has a width in every direction,
+
+    .. math:: \Sigma_c = \frac{\sum_i r_{ic} (z_i - \mu_c)(z_i - \mu_c)^\top
+              + \nu\, s_c B}{n_c + \nu} + h^2 I.
+
+    ν is a share of all rows, so that rows that all count half as much, as those of a
+    stream that forgets, give the same density.
+
+    Parameters
+    ----------
+    strength : float
+        ν over the weight of all rows.
+    smoothing : float
+        One row over that weight: what is added to the categories of each cell.
+    shape : array of shape (d, d)
+        B.
+    size : array of shape (C,)
+        s.
+    floor : float
+        h².
+    """
+
+    strength: float
+    smoothing: float
+    shape: Floats
+    size: Floats
+    floor: float
+
+    @classmethod
+    def pooled(
+        cls, moments: Floats, d: int, strength: float, smoothing: float, floor: float
+    ) -> Any:
+        """The prior that cells of these sums (C, q) are to one another.
+
+        A single cell has all rows, and as many again that spread alike in all columns:
+        it is the background of the others, and must not be narrow anywhere.
+        """
+        if len(moments) == 1:
+            return cls(1.0, smoothing, np.eye(d), np.ones(1), floor)
+        weight = np.maximum(moments[:, 0], np.finfo(float).tiny)
+        _, scatter = centred(moments, d)
+        places = np.arange(d)
+        covariance = scatter / weight[:, None, None]
+        covariance[:, places, places] = (
+            np.maximum(covariance[:, places, places], 0) + floor
+        )
+        variance = covariance[:, places, places]
+        root = np.sqrt(variance)
+        correlation = covariance / (root[:, :, None] * root[:, None, :])
+        logs = np.log(variance)
+        size = logs.mean(axis=1) if d else np.zeros(len(weight))
+        relative = np.average(logs - size[:, None], axis=0, weights=weight)
+        widths = np.exp(relative / 2)
+        shape = np.average(correlation, axis=0, weights=weight)
+        shape *= np.outer(widths, widths)
+        return cls(strength, smoothing, shape, np.exp(size), floor)
+
+    def mixture(self, moments: Floats, shares: Floats) -> CellMixture:
+        """The mixture of sums of features (C, q + w), with weights that sum to one.
+
+        Parameters
+        ----------
+        moments : array of shape (C, q + w)
+        shares : array of shape (w,)
+            Of categories among all rows: each cell has one row of them more.
+        """
+        d = len(self.shape)
+        weight = np.maximum(moments[:, 0], 0.0)
+        all_rows = max(float(weight.sum()), np.finfo(float).tiny)
+        mean, scatter = centred(moments, d)
+        strength = self.strength * all_rows
+        known = weight + strength
+        known = np.where(known > 0, known, 1.0)[:, None, None]
+        prior = (strength * self.size)[:, None, None] * self.shape
+        covariance = (scatter + prior) / known
+        places = np.arange(d)
+        covariance[:, places, places] = (
+            np.maximum(covariance[:, places, places], 0) + self.floor
+        )
+        counts = np.maximum(moments[:, n_quadratic(d) :], 0)
+        with np.errstate(divide="ignore"):
+            log_weight = np.log(weight / all_rows)
+            more = self.smoothing * all_rows
+            log_shares = np.log((counts + more * shares) / (weight[:, None] + more))
+        return CellMixture(log_weight, mean, covariance, log_shares)
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """A mixture as sums of its rows' features, and the prior that goes with it.
+
+    Parameters
+    ----------
+    moments : array of shape (C, q + w)
+    prior : CellPrior
+    n_cells : int
+        How many cells it began with.
+    """
+
+    moments: Floats
+    prior: CellPrior
+    n_cells: int
+
+    def mixture(self, shares: Floats) -> CellMixture:
+        """The mixture itself."""
+        return self.prior.mixture(self.moments, shares)
+
+    def router(self, shares: Floats) -> Floats:
+        """Coefficients (q + w, C) of the logarithms by which rows belong to cells."""
+        return self.mixture(shares).coefficients()
+
+
+@dataclass(frozen=True, eq=False)
+class KernelLayer(Layer):
+    """Cells that rows belong to as a whole, the nearest one.
+
+    Of the kernel density estimate of a cell's rows, a normal distribution with the
+    covariance of these rows and the kernel's has the same mean and covariance.
+    """
+
+    def router(self, shares: Floats) -> Floats:
+        """Distances, so steep that the nearest cell takes all."""
+        d = len(self.prior.shape)
+        mean, _ = centred(self.moments, d)
+        narrow = np.broadcast_to(np.eye(d) / _STEEPNESS, (len(mean), d, d))
+        nothing = np.zeros((len(mean), len(shares)))
+        return CellMixture(np.zeros(len(mean)), mean, narrow, nothing).coefficients()
+
+
+def fit_layer(
+    rows: WeightedRows,
+    n_cells: int,
+    strength: float,
+    floor: float,
+    shares: Floats,
+    rng: np.random.Generator,
+) -> Layer:
+    """A mixture of about so many cells, begun by k-means."""
+    moments, mass = _started(rows, n_cells, rng), rows.mass.sum()
+    prior = CellPrior.pooled(moments, rows.z.shape[1], strength / mass, 1 / mass, floor)
+    return improve_layer(Layer(moments, prior, n_cells), rows, shares, _STEPS)
+
+
+def kernel_layer(
+    rows: WeightedRows, n_cells: int, floor: float, rng: np.random.Generator
+) -> KernelLayer:
+    """Cells of k-means, as wide as their rows spread and a kernel does."""
+    moments = _started(rows, n_cells, rng)
+    prior = CellPrior.pooled(moments, rows.z.shape[1], 0.0, 1 / rows.mass.sum(), floor)
+    if n_cells == 1:
+        prior = replace(prior, strength=0.0)
+    return KernelLayer(moments, prior, n_cells)
+
+
+def improve_layer(
+    layer: Layer, rows: WeightedRows, shares: Floats, steps: int = _LAST_STEPS
+) -> Layer:
+    """Steps of expectation and maximisation, until they gain little."""
+    before, d, known = -np.inf, rows.z.shape[1], layer.prior
+    for _ in range(steps):
+        moments, likelihood = _step(rows, layer.mixture(shares).coefficients())
+        moments = moments[moments[:, 0] > _LEAST_WEIGHT]
+        prior = CellPrior.pooled(
+            moments, d, known.strength, known.smoothing, known.floor
+        )
+        layer = replace(layer, moments=moments, prior=prior)
+        if likelihood - before < _LEAST_GAIN:
+            break
+        before = likelihood
+    return layer
+
+
+def _step(rows: WeightedRows, coefficients: Floats) -> tuple[Floats, float]:
+    """Sums of features by the cells that rows belong to, and the mean log-density."""
+    sums: dict[int, Any] = {}
+    size = block_rows(max(coefficients.shape))
+
+    def work(worker: int, block: slice) -> float:
+        features, mass = rows.features(block), rows.mass[block]
+        logits = features @ coefficients
+        top = logits.max(axis=1)
+        np.exp(logits - top[:, None], out=logits)
+        total = logits.sum(axis=1)
+        logits *= (mass / total)[:, None]
+        sums[worker] = sums.get(worker, 0) + logits.T @ features
+        return float(mass @ (np.log(total) + top))
+
+    likelihood = sum(map_blocks(work, len(rows), size)) / rows.mass.sum()
+    return np.asarray(sum(sums[worker] for worker in sorted(sums))), likelihood
+
+
+def _started(rows: WeightedRows, n_cells: int, rng: np.random.Generator) -> Floats:
+    """Sums of features (C, q + w) of the clusters that k-means finds."""
+    z, mass = rows.z, rows.mass
+    if n_cells == 1 or not z.shape[1]:
+        return np.asarray(mass @ rows.features())[None]
+    most = min(len(z), max(_START_ROWS, 10 * n_cells))
+    some = np.sort(rng.choice(len(z), most, replace=False))
+    seed = int(rng.integers(2**31 - 1))
+    with small_algebra(n_cells):
+        centres, _ = kmeans_plusplus(
+            z[some], n_cells, sample_weight=mass[some], random_state=seed
+        )
+    for _ in range(_LLOYD_STEPS):
+        sums = _cluster_sums(rows, centres, lambda block: z[block])
+        seen = sums[:, 0] > 0
+        centres = sums[seen, 1:] / sums[seen, :1]
+    moments = _cluster_sums(rows, centres, rows.features)[:, 1:]
+    return moments[moments[:, 0] > 0]
+
+
+def _cluster_sums(rows: WeightedRows, centres: Floats, values: Any) -> Floats:
+    """Sums of masses and of weighted values by the nearest centre."""
+    lengths = (centres**2).sum(axis=1)
+    sums: dict[int, Any] = {}
+
+    def work(worker: int, block: slice) -> None:
+        nearest = (lengths - 2 * (rows.z[block] @ centres.T)).argmin(axis=1)
+        order = np.argsort(nearest, kind="stable")
+        mass = rows.mass[block][order]
+        own = np.column_stack([mass, mass[:, None] * values(block)[order]])
+        found, starts = np.unique(nearest[order], return_index=True)
+        total = np.zeros((len(centres), own.shape[1]))
+        total[found] = np.add.reduceat(own, starts, axis=0)
+        sums[worker] = sums.get(worker, 0) + total
+
+    map_blocks(work, len(rows), block_rows(len(centres)))
+    return np.asarray(sum(sums[worker] for worker in sorted(sums)))
+
+
+def settings(n_rows: int, d: int, most_cells: int) -> Iterator[tuple[int, float]]:
+    """Numbers of cells and strengths of priors that are worth a try."""
+    q = n_quadratic(d)
+    for n_cells in _LADDER:
+        too_few = n_cells > 1 and _LEAST_ROWS * n_cells > n_rows
+        too_slow = 4.0 * n_rows * q * n_cells > _MOST_WORK and n_cells > 3
+        if n_cells > most_cells or too_few or too_slow:
+            return
+        yield n_cells, 0.0
+        if n_cells > 1:
+            yield n_cells, 3.0
+            yield n_cells, d + 1.0
+
+
+def stacked_weights(logs: Floats, mass: Floats) -> Floats:
+    """Weights (L,) of layers whose mixture is likeliest, of log-densities (n, L).
+
+    One row more belongs to all layers alike, so that none is ruled out by chance.
+    """
+    weights = np.full(logs.shape[1], 1 / logs.shape[1])
+    for _ in range(_STACKING_STEPS):
+        with np.errstate(divide="ignore"):
+            terms = logs + np.log(weights)
+        terms -= logsumexp(terms, axis=1, keepdims=True)
+        counts = mass @ np.exp(terms) + 1 / len(weights)
+        weights = counts / counts.sum()
+    return weights
+
+
+def worthwhile(weights: Floats) -> NDArray[np.bool_]:
+    """Which layers count, of their weights (L,): the first, a background, always."""
+    is_first = np.arange(len(weights)) == 0
+    return np.asarray(is_first | (weights >= _LEAST_LAYER))
+
+
+__all__ = [
+    "CellPrior",
+    "KernelLayer",
+    "Layer",
+    "WeightedRows",
+    "fit_layer",
+    "improve_layer",
+    "kernel_layer",
+    "settings",
+    "stacked_weights",
+    "worthwhile",
+]

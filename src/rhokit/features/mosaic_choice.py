@@ -1,0 +1,230 @@
+"""How a mosaic is chosen: shapes of columns, layers of cells, and their weights."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from rhokit.features.mixtures import (
+    Layer,
+    WeightedRows,
+    fit_layer,
+    improve_layer,
+    kernel_layer,
+    settings,
+    stacked_weights,
+    worthwhile,
+)
+from rhokit.features.sample import distinct_rows
+from rhokit.features.shapes import ColumnShapes
+from rhokit.frames import Schema
+from rhokit.validation import generator
+
+Floats = NDArray[np.float64]
+
+# A mosaic is chosen from at most so many rows.
+_ROWS = 20_000
+# Of fewer rows than the first, a fifth is held out, five times; of fewer than the second,
+# three times; of more, once.
+_FEW_ROWS, _SOME_ROWS = 500, 2000
+_FOLDS = 5
+# Shapes are compared by mixtures of so many cells.
+_SHAPE_CELLS, _SHAPE_STRENGTH = 10, 3.0
+_MOST_CELLS, _KERNEL_CELLS = 300, 1024
+# Rows that a cell of a kernel density stands for, at least.
+_KERNEL_ROWS = 2
+
+
+@dataclass(frozen=True)
+class TriedLayer:
+    """A layer that was tried, or all together, and what held-out rows said of it.
+
+    Parameters
+    ----------
+    n_cells : int
+    strength : float
+        Of the prior, in rows.
+    score : float
+        Mean log-density of rows that were held out, in bent and scaled units.
+    weight : float
+        How much the layer counts.
+    n_probes : int
+        How many rows were held out.
+    """
+
+    n_cells: int
+    strength: float
+    score: float
+    weight: float
+    n_probes: int
+
+
+def onehot_of(schema: Schema | None, rows: NDArray[Any]) -> Floats:
+    """Categories of wide rows (n, width) as ones and zeros, shape (n, w)."""
+    if schema is None:
+        return np.zeros((len(rows), 0))
+    parts = []
+    for column in schema.category_columns():
+        known: Any = schema.categories[column]
+        parts.append(np.eye(len(known))[schema.nearest(column, rows)])
+    return np.concatenate(parts, axis=1)
+
+
+class MosaicChoice:
+    """Finds the shapes and the layers of a mosaic; keeps what it compared.
+
+    Parameters
+    ----------
+    rows : array of shape (n, width)
+        Scaled; wide where some columns are categories.
+    weights : array of shape (n,), optional
+    zeros : array of shape (width,)
+        The user's zero, in scaled units.
+    schema : Schema, optional
+    floor : float
+        Variance that every cell has in every direction.
+    most_cells : int, optional
+        Of a layer.
+    random_state : int, RandomState or Generator, optional
+    """
+
+    def __init__(
+        self,
+        rows: NDArray[Any],
+        weights: NDArray[np.float64] | None,
+        zeros: Floats,
+        schema: Schema | None,
+        floor: float,
+        most_cells: int | None,
+        random_state: Any,
+    ) -> None:
+        self.tried: list[TriedLayer] = []
+        self._floor, self._most_cells = floor, most_cells
+        rng = generator(random_state)
+        self._seed = int(rng.integers(2**31 - 1))
+        total = float(len(rows) if weights is None else weights.sum())
+        rows, mass = distinct_rows(rows, weights, _ROWS, rng)
+        # Units of columns change the last digits of scaled rows, which must not count.
+        rows = rows.astype(np.float32).astype(np.float64)
+        is_number = np.ones(rows.shape[1], bool) if schema is None else schema.is_number
+        # Masses of all rows: priors count for less, the more there are.
+        mass *= total / mass.sum()
+        self._numbers, self._mass = rows[:, is_number], mass
+        self._zeros = zeros[is_number]
+        self._onehot = onehot_of(schema, rows)
+        # One row of all categories alike, that none is impossible.
+        counts = mass @ self._onehot
+        self.shares = (counts + 1 / _sizes(schema)) / (mass.sum() + 1)
+        fold = np.empty(len(rows), dtype=np.intp)
+        fold[rng.permutation(len(rows))] = np.arange(len(rows)) % _FOLDS
+        n_folds = _FOLDS if len(rows) <= _FEW_ROWS else 3
+        n_folds = n_folds if len(rows) <= _SOME_ROWS else 1
+        self._held_out = [fold == k for k in range(min(n_folds, len(rows)))]
+
+    def run(self, *, as_kernel: bool) -> tuple[ColumnShapes, list[Layer], Floats]:
+        """Shapes, layers and their weights (L,).
+
+        With ``as_kernel``, for the kernel density estimate of a kernel as wide as the
+        floor; else for what makes held-out rows likeliest.
+        """
+        if as_kernel:
+            shapes = ColumnShapes.lines(self._numbers.shape[1])
+            rows, _ = self._bent(shapes)
+            most = max(1, len(rows) // _KERNEL_ROWS)
+            n_cells = min(self._most_cells or _KERNEL_CELLS, most)
+            rng = np.random.default_rng(self._seed)
+            return shapes, [kernel_layer(rows, n_cells, self._floor, rng)], np.ones(1)
+        shapes = self._shapes()
+        layers, weights = self._layers(self._bent(shapes)[0])
+        return shapes, layers, weights
+
+    # ---- shapes ---------------------------------------------------------------------
+
+    def _shapes(self) -> ColumnShapes:
+        """Bent columns where they make held-out rows likelier, else straight ones."""
+        straight, bent = (
+            ColumnShapes.chosen(self._numbers, self._mass, self._zeros, straight)
+            for straight in (True, False)
+        )
+        if bent.are_lines or self._held_out[0].all():
+            return straight
+        return bent if self._score(bent) > self._score(straight) else straight
+
+    def _score(self, shapes: ColumnShapes) -> float:
+        """Log-density of held-out rows, under a mixture of few cells."""
+        rows, log_volume = self._bent(shapes)
+        out = self._held_out[0]
+        inside = rows.among(~out)
+        n_cells = min(_SHAPE_CELLS, max(1, len(inside) // 8))
+        layer = self._fit(inside, n_cells, _SHAPE_STRENGTH, seed=0)
+        logs = layer.mixture(self.shares).log_density(rows.among(out).features())
+        return float(np.average(logs + log_volume[out], weights=self._mass[out]))
+
+    def _bent(self, shapes: ColumnShapes) -> tuple[WeightedRows, Floats]:
+        z, log_volume = shapes.apply(self._numbers)
+        return WeightedRows(z, self._onehot, self._mass), log_volume
+
+    # ---- layers ---------------------------------------------------------------------
+
+    def _layers(self, rows: WeightedRows) -> tuple[list[Layer], Floats]:
+        """Layers that count, of all rows, and their weights (L,)."""
+        n_left = int((~self._held_out[0]).sum())
+        if not n_left:
+            return [self._fit(rows, 1, 1.0, seed=0)], np.ones(1)
+        d = rows.z.shape[1]
+        tried = list(settings(n_left, d, self._most_cells or _MOST_CELLS))
+        logs, found = [], []
+        for out in self._held_out:
+            inside, features = rows.among(~out), rows.among(out).features()
+            layers = [
+                self._fit(inside, n_cells, strength, seed)
+                for seed, (n_cells, strength) in enumerate(tried)
+            ]
+            found.append(layers)
+            mixtures = [layer.mixture(self.shares) for layer in layers]
+            logs.append(np.stack([m.log_density(features) for m in mixtures], axis=1))
+        every = np.concatenate(logs)
+        mass = np.concatenate([self._mass[out] for out in self._held_out])
+        weights = stacked_weights(every, mass)
+        self._keep(tried, every, mass, weights)
+        kept = np.flatnonzero(worthwhile(weights))
+        if len(self._held_out) == 1:
+            layers = [improve_layer(found[0][k], rows, self.shares) for k in kept]
+        else:
+            layers = [self._fit(rows, *tried[k], seed=int(k)) for k in kept]
+        return layers, weights[kept] / weights[kept].sum()
+
+    def _fit(
+        self, rows: WeightedRows, n_cells: int, strength: float, seed: int
+    ) -> Layer:
+        rng = np.random.default_rng([seed, self._seed])
+        return fit_layer(rows, n_cells, strength, self._floor, self.shares, rng)
+
+    def _keep(
+        self,
+        tried: list[tuple[int, float]],
+        logs: Floats,
+        mass: Floats,
+        weights: Floats,
+    ) -> None:
+        """Note how well each layer did, and all of them together."""
+        scores = np.average(logs, axis=0, weights=mass)
+        self.tried = [
+            TriedLayer(*setting, float(score), float(weight), len(logs))
+            for setting, score, weight in zip(tried, scores, weights, strict=True)
+        ]
+        together = logsumexp(logs + np.log(weights), axis=1)
+        total = sum(n_cells for n_cells, _ in tried)
+        score = float(np.average(together, weights=mass))
+        self.tried.append(TriedLayer(total, np.nan, score, 1.0, len(logs)))
+
+
+def _sizes(schema: Schema | None) -> Floats:
+    """How many categories the column of each category has, shape (w,)."""
+    if schema is None:
+        return np.ones(0)
+    known: list[Any] = [schema.categories[c] for c in schema.category_columns()]
+    sizes = [len(each) for each in known]
+    return np.repeat(np.array(sizes, dtype=float), sizes)

@@ -1,0 +1,385 @@
+"""States that are mosaics: a small density matrix in every cell."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from rhokit.core import CellMoments, CellSums
+from rhokit.features import MosaicFeatures
+from rhokit.features.cells import CellMixture, n_quadratic
+from rhokit.plans import Plan
+from rhokit.records import ArrayField, Reader, Record, Values, require
+from rhokit.representations.base import Measure, Outcomes, Representation, State
+from rhokit.representations.memory import Load, MemoryEstimate, estimate_cell_memory
+
+Floats = NDArray[np.float64]
+
+# Share of a cell's weight that rounding may leave below zero.
+_ROUNDING = 1e-6
+
+
+def _check_cells(values: Values, reader: Reader) -> None:
+    """No cell has a weight or a variance below zero, but for rounding."""
+    total, weight = values["total"], values["weight"]
+    require(
+        (total[:, :, 0] >= -_ROUNDING * np.maximum(weight, 1)[:, None]).all(),
+        "total has cells of negative weight",
+    )
+
+
+class MosaicRepresentation(Representation):
+    """Sums of quadratic features by the cells that rows belong to."""
+
+    name = "mosaic"
+    is_linear = False
+    subtracts_own = False
+    state_records: ClassVar[dict[str, Record]] = {
+        "cells": Record(
+            CellSums,
+            _check_cells,
+            total=ArrayField(("K", "C", "m")),
+            weight=ArrayField(("K",), low=0),
+        ),
+        "moments": Record(
+            CellMoments,
+            _check_cells,
+            total=ArrayField(("K", "C", "m")),
+            weight=ArrayField(("K",), low=0),
+        ),
+    }
+
+    @classmethod
+    def claim_rows(cls, reader: Reader) -> None:
+        """Sums for every cell of every outcome."""
+        count, cells, m = (reader.sizes[name] for name in "KCm")
+        what = f"rows, which would be summed up to {count} times {cells} cells,"
+        reader.claim(16 * count * cells * m, what)
+
+    @property
+    def mosaic(self) -> MosaicFeatures:
+        """The map."""
+        mosaic: Any = self.plan.feature_map
+        return mosaic
+
+    # ---- learning -------------------------------------------------------------------
+
+    def total(
+        self,
+        rows: NDArray[Any],
+        weights: NDArray[np.float64] | None,
+        outcomes: Outcomes,
+    ) -> CellSums:
+        """Sum features up by cells, per outcome."""
+        mosaic, roots_of = self.mosaic, outcomes.roots_of
+        shape = (outcomes.count, mosaic.n_cells_, mosaic.n_columns_)
+        sums: dict[int, Floats] = {}
+
+        def use(worker: int, which: Any, columns: Any, log_scale: Any) -> Floats:
+            mass = np.ones(len(columns)) if weights is None else weights[which]
+            masses = (
+                mass[:, None]
+                if roots_of is None
+                else (mass[:, None] * roots_of(which) ** 2)
+            )
+            member = mosaic.memberships(columns)
+            own = sums.setdefault(worker, np.zeros(shape))
+            for k, each in enumerate(masses.T):
+                if each.any():
+                    own[k] += (member * each[:, None]).T @ columns
+            return np.asarray(masses.sum(axis=0))
+
+        masses = self.plan.for_blocks(
+            rows, use, order=outcomes.order, batch_size=self.batch_size
+        )
+        total = sum(sums[worker] for worker in sorted(sums))
+        return CellSums(np.asarray(total), np.sum(masses, axis=0))
+
+    def check_rank(self, rank: Any, owner: str) -> None:
+        """Refuse any rank: matrices of cells are small."""
+        if rank is not None:
+            raise ValueError(
+                f"The 'rank' parameter of {owner} must be None for a mosaic, whose "
+                f"matrices are small. Got {rank!r} instead: set it before fit, or take "
+                'feature_map="landmarks"'
+            )
+
+    # ---- measuring ------------------------------------------------------------------
+
+    def mixtures(self, state: State) -> list[CellMixture]:
+        """The mixture of every outcome, in bent units."""
+        if state.takes_rows:
+            return [self.mosaic.mixture(total) for total in state.total]
+        return [_final(total, self.mosaic.n_numbers) for total in state.total]
+
+    def measure(
+        self, states: Sequence[State], rank: Any, *, projector: bool = False
+    ) -> Measure:
+        """Logarithms of mixtures; one product for all cells of all outcomes."""
+        mixtures = [each for state in states for each in self.mixtures(state)]
+        stacked = np.concatenate([each.coefficients() for each in mixtures], axis=1)
+        n_cells = self.mosaic.n_cells_
+
+        def measured(columns: NDArray[Any]) -> Floats:
+            logs = (columns @ stacked).reshape(len(columns), len(mixtures), n_cells)
+            top = logs.max(axis=2)
+            logs -= top[:, :, None]
+            np.exp(logs, out=logs)
+            return np.asarray(np.log(logs.sum(axis=2)) + top)
+
+        return measured
+
+    def logarithms(self, measured: NDArray[Any], log_scale: Any) -> Floats:
+        """What was measured are logarithms already."""
+        return np.asarray(
+            measured + (0 if log_scale is None else 2 * log_scale[:, None])
+        )
+
+    def log_left_out(self, state: State, rows: NDArray[Any], mass: Floats) -> Floats:
+        r"""Logarithms that rows measure, each taken out of the cells it is in.
+
+        A cell without a row is a rank-one change of its scatter: determinant and
+        inverse follow. The share of a cell's least variance that goes with the row is
+        left in.
+        """
+        mosaic, d = self.mosaic, self.mosaic.n_numbers
+
+        def use(worker: int, which: Any, columns: Any, log_scale: Any) -> Floats:
+            member = mosaic.memberships(columns)
+            logs = [
+                _without(mosaic, total, columns, member * own[:, None], d)
+                for total, own in zip(state.total, mass[which].T, strict=True)
+            ]
+            measured = np.stack(logs, axis=1)
+            return self.logarithms(measured, log_scale)
+
+        return np.concatenate(
+            self.plan.for_blocks(rows, use, relative=True, batch_size=self.batch_size)
+        )
+
+    def density_matrix(self, state: State) -> State:
+        """The cells' matrices as they are."""
+        return state
+
+    def overlap_vector(self, state: State) -> NDArray[Any]:
+        """Means of the cells' features, scaled so that overlaps compare mosaics."""
+        means = np.asarray(state.normalized()[0]) * np.sqrt(self._layer_of_cells())
+        return means.ravel()
+
+    def _layer_of_cells(self) -> Floats:
+        """The weight of each cell's layer, as a column (C, 1)."""
+        counts = np.diff([0, *self.mosaic.stops_])
+        return np.repeat(self.mosaic.layer_weights_, counts)[:, None]
+
+    def compact(self, state: State, rank: Any) -> State:
+        """Moments that are final."""
+        if not state.takes_rows:
+            return state
+        moments = np.stack([each.moments() for each in self.mixtures(state)])
+        return CellMoments(moments, state.weight)
+
+    # ---- columns left out -----------------------------------------------------------
+
+    @property
+    def can_integrate(self) -> bool:
+        """Normal distributions have marginals."""
+        return True
+
+    def _part(self, kept: list[int]) -> Plan:
+        columns = self.plan.columns.part(kept)
+        scaling = self.plan.scaling.marginal(self.plan.columns.places(kept))
+        mosaic = self.mosaic.restricted(kept, columns.schema)
+        columns.give_to(mosaic)
+        return replace(self.plan, columns=columns, scaling=scaling, feature_map=mosaic)
+
+    def marginal(self, state: State, rank: Any, kept: list[int]) -> tuple[Plan, State]:
+        """The cells' moments of these columns."""
+        numbers, shares = self.mosaic.places(kept)
+        parts = [each.part(numbers, shares) for each in self.mixtures(state)]
+        moments = np.stack([each.moments() for each in parts])
+        return self._part(kept), CellMoments(moments, state.weight)
+
+    def conditional(self, state: State, given: dict[int, Any]) -> tuple[Plan, State]:
+        """The cells of the other columns, where some have values.
+
+        Parameters
+        ----------
+        state : state
+        given : dict
+            From columns to their values as wide rows have them, in the user's units.
+        """
+        plan, mosaic = self.plan, self.mosaic
+        kept = [c for c in range(plan.columns.n_features) if c not in given]
+        row = np.zeros((1, plan.columns.width))
+        for column, value in given.items():
+            row[:, plan.columns.places([column])] = value
+        columns, log_scale = mosaic.columns(plan.scale(row), relative=True)
+        assert log_scale is not None
+        if not np.isfinite(log_scale).all():
+            raise ValueError("conditional: the density is zero where these values are")
+        numbers, shares = mosaic.places(sorted(given))
+        d, onehot = mosaic.n_numbers, columns[0, n_quadratic(mosaic.n_numbers) :]
+        values = columns[0, 1 : d + 1][numbers]
+        rest_shares = mosaic.places(kept)[1]
+        moments = []
+        for each in self.mixtures(state):
+            known = np.zeros(mosaic.n_cells_)
+            if shares:
+                known = each.log_shares[:, shares] @ onehot[shares]
+            part = each.conditional(numbers, values, known)
+            moments.append(
+                replace(part, log_shares=part.log_shares[:, rest_shares]).moments()
+            )
+        return self._part(kept), CellMoments(np.stack(moments), state.weight)
+
+    def measured_by_part(
+        self, state: State, rank: Any, kept: list[int]
+    ) -> Callable[[NDArray[Any]], Floats]:
+        """Measure with a marginal model."""
+        if not kept:
+            return lambda rows: np.zeros((len(rows), state.n_outcomes))
+        plan, part = self.marginal(state, rank, kept)
+        asked = MosaicRepresentation(plan, self.batch_size)
+        measure = asked.measure([part], None)
+
+        def use(worker: int, which: Any, columns: Any, log_scale: Any) -> Floats:
+            return asked.logarithms(measure(columns), log_scale)
+
+        return lambda rows: np.concatenate(plan.for_blocks(rows, use, relative=True))
+
+    # ---- drawing and looking ----------------------------------------------------------
+
+    def draw(
+        self, state: State, probabilities: Floats, n: int, rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """Wide rows (n, width) in scaled units, by their cells."""
+        mixtures = self.mixtures(state)
+        logs = np.log(np.maximum(probabilities, np.finfo(float).tiny))
+        mixture = CellMixture(
+            np.concatenate(
+                [m.log_weight + p for m, p in zip(mixtures, logs, strict=True)]
+            ),
+            np.concatenate([m.mean for m in mixtures]),
+            np.concatenate([m.covariance for m in mixtures]),
+            np.concatenate([m.log_shares for m in mixtures]),
+        )
+        z, cell = mixture.draw(n, rng)
+        numbers = self.mosaic.shapes_.invert(z)
+        schema = self.plan.columns.schema
+        if schema is None:
+            return numbers
+        rows = np.zeros((n, schema.width))
+        rows[:, schema.is_number] = numbers
+        stop = 0
+        for column in schema.category_columns():
+            states = schema.states(column)
+            own = slice(stop, stop := stop + len(states))
+            shares = np.exp(mixture.log_shares[cell, own])
+            reached = np.cumsum(shares / shares.sum(axis=1, keepdims=True), axis=1)
+            codes = (rng.random(n)[:, None] > reached[:, :-1]).sum(axis=1)
+            rows[:, schema.blocks[column]] = states[codes]
+        return rows
+
+    def extent(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Between what four widths about the map's middle are, in scaled units."""
+        ends = np.outer([-4.0, 4.0], np.ones(self.mosaic.n_numbers))
+        low, high = self.mosaic.shapes_.invert(ends)
+        return low, high
+
+    # ---- memory ---------------------------------------------------------------------
+
+    def memory(self, load: Load) -> MemoryEstimate:
+        """Bytes that learning takes at most."""
+        return estimate_cell_memory(self.mosaic, load)
+
+
+def _final(moments: Floats, d: int) -> CellMixture:
+    """The mixture of moments that are final."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_weight = np.log(np.maximum(moments[:, 0], 0))
+        shares = moments[:, n_quadratic(d) :] / moments[:, :1]
+        log_shares = np.where(shares > 0, np.log(np.maximum(shares, 1e-300)), -1e300)
+    mixture = CellMixture.from_moments(moments, d, log_weight, log_shares)
+    # A cell without weight has no covariance, and needs none.
+    empty = ~(moments[:, 0] > 0)
+    if empty.any():
+        mixture.covariance[empty] = np.eye(d)
+        mixture.mean[empty] = 0
+        mixture.log_shares[empty] = 0
+    return mixture
+
+
+def _without(
+    mosaic: MosaicFeatures, total: Floats, columns: Floats, own: Floats, d: int
+) -> Floats:
+    """Log-density (n,) of rows by a state's sums (C, m), each row's share left out.
+
+    Parameters
+    ----------
+    total : array of shape (C, m)
+    columns : array of shape (n, m)
+    own : array of shape (n, C)
+        Mass of each row in each cell.
+    """
+    logs = np.full((len(columns), mosaic.n_cells_), -np.inf)
+    parts = zip(mosaic.priors(), mosaic.layers, mosaic.layer_weights_, strict=True)
+    for prior, cells, layer_weight in parts:
+        mixture = prior.mixture(total[cells], mosaic.shares_)
+        weight, out = total[cells, 0], own[:, cells]
+        left = np.where(weight - out > 1e-9 * weight, weight - out, 0.0)
+        plain = replace(
+            mixture,
+            log_weight=np.zeros(len(weight)),
+            log_shares=mixture.log_shares[:, :0],
+        )
+        q = n_quadratic(d)
+        at_mean = -0.5 * (
+            d * np.log(2 * np.pi) + np.linalg.slogdet(mixture.covariance)[1]
+        )
+        density = columns[:, :q] @ plain.coefficients()
+        # Squared distance a in units of the scatter A, and that of it without the row.
+        all_rows = weight.sum()
+        strength, more = prior.strength * all_rows, prior.smoothing * all_rows
+        known = weight + strength
+        distance = np.maximum(2 * (at_mean - density), 0) / known
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = out * weight / left
+            rest = np.maximum(1 - share * distance, 1e-12)
+            known_left = left + strength
+            moved = (weight / left) ** 2
+            log_normal = (
+                at_mean
+                - 0.5 * np.log(rest)
+                + 0.5 * d * np.log(known_left / known)
+                - 0.5 * known_left * moved * distance / rest
+            )
+            counts = np.maximum(total[cells, q:], 0)
+            onehot = columns[:, q:]
+            if onehot.shape[1]:
+                log_normal += _categories_left(
+                    counts, onehot, out, left, more * mosaic.shares_, more
+                )
+            total_left = left.sum(axis=1, keepdims=True)
+            each = np.log(left / total_left) + np.log(layer_weight) + log_normal
+        logs[:, cells] = np.where(left > 0, each, -np.inf)
+    return np.asarray(logsumexp(logs, axis=1))
+
+
+def _categories_left(
+    counts: Floats,
+    onehot: Floats,
+    out: Floats,
+    left: Floats,
+    shares: Floats,
+    more: float,
+) -> Floats:
+    """Logarithms (n, C) of what cells say of rows' categories, without these rows."""
+    logs = np.zeros_like(out)
+    for place in range(onehot.shape[1]):
+        has = onehot[:, place] > 0
+        rest = np.maximum(counts[:, place] - out[has], 0) + shares[place]
+        logs[has] += np.log(rest / (left[has] + more))
+    return logs
