@@ -5,8 +5,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rhokit.batch import Batch
-from rhokit.models import DensitySeries, Model, series_of
+from rhokit.batch import Batch, Columns
+from rhokit.models import DensitySeries, Model, MosaicDensity, series_of
 from rhokit.models.gaps import refuse_gaps
 from rhokit.representations import REPRESENTATIONS, MemoryEstimate
 from rhokit.validation import check_float_dtype
@@ -106,6 +106,82 @@ def marginal(estimator: E, columns: Any) -> E:
     if not isinstance(estimator.feature_map, str):
         part.feature_map = kept_model.plan.feature_map
     return part
+
+
+def conditional(estimator: E, given: Any) -> E:
+    """The model of the other columns, where some have given values.
+
+    Of a mosaic, in closed form: :math:`p(x_a \\mid x_b)`. It only predicts. For one to
+    three columns on a grid or over landmarks, ``series().conditional`` does the same.
+
+    Parameters
+    ----------
+    given : dict
+        From columns, by name or place, to their values: numbers, or categories.
+
+    Returns
+    -------
+    model : estimator of the same class
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rhokit import DMKDE
+    >>> X = np.random.default_rng(0).normal(size=(2000, 3))
+    >>> X[:, 2] = X[:, 0] + X[:, 1]
+    >>> model = DMKDE(random_state=0).fit(X)
+    >>> model.conditional({0: 1.0, 1: 1.0}).mosaic().mean().round(1)
+    array([2.])
+    """
+    model = estimator.fitted_model()
+    columns = model.plan.columns
+    if not isinstance(given, dict) or not 0 < len(given) < columns.n_features:
+        raise ValueError(
+            "given must be a dict from some of the columns to their values, not from "
+            f"all {columns.n_features} of them. Got {given!r} instead."
+        )
+    places = columns.find("given", list(given))
+    values = {
+        place: _wide_value(columns, place, value)
+        for place, value in zip(places, given.values(), strict=True)
+    }
+    part: E = estimator.with_model(model.conditional(values))
+    if not (estimator.scale is None or isinstance(estimator.scale, str)):
+        kept = [c for c in range(columns.n_features) if c not in places]
+        part.scale = np.asarray(estimator.scale)[kept]
+    return part
+
+
+def _wide_value(columns: Columns, place: int, value: Any) -> Any:
+    """A value as wide rows have it, or an error that names its column."""
+    schema = columns.schema
+    name = place if columns.names is None else columns.names[place]
+    known = None if schema is None else schema.categories[place]
+    if schema is not None and known is not None:
+        if value not in known:
+            raise ValueError(
+                f"given: column {name!r} has the categories {list(known)}, got "
+                f"{value!r}"
+            )
+        return schema.states(place)[known.index(value)]
+    number = np.asarray(value)
+    if number.ndim or number.dtype.kind not in "fiub" or not np.isfinite(number):
+        raise ValueError(f"given: column {name!r} needs a finite number, got {value!r}")
+    return float(number)
+
+
+def mosaic(estimator: Any) -> MosaicDensity:
+    """The density as a mixture of cells, with all that follows in closed form.
+
+    Means, covariances; of one column, distribution function and quantiles; of two, the
+    outlines of the cells. For models whose map is a mosaic, and what
+    :meth:`marginal` and :meth:`conditional` make of them.
+
+    Returns
+    -------
+    mosaic : MosaicDensity
+    """
+    return MosaicDensity.of(estimator.fitted_model())
 
 
 def series(estimator: Any) -> DensitySeries:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sklearn.base import DensityMixin
 
 from rhokit.core import GaussianKernel
+from rhokit.estimators import answers
 from rhokit.estimators.base import OnePassEstimator
 from rhokit.estimators.corrected import CorrectedDensity
 from rhokit.estimators.parameters import MATRIX
@@ -281,6 +282,9 @@ class DMKDE(DensityEstimator):
         self.batch_size = batch_size
         self.dtype = dtype
         self.random_state = random_state
+
+    conditional = answers.conditional
+    mosaic = answers.mosaic
 
     def corrected(self, X: Any, sample_weight: Any = None) -> CorrectedDensity:
         """This density less the error of its map, as far as some of its rows show it.

@@ -18,6 +18,7 @@ from rhokit.export import (  # noqa: F401
     density_nodes,
     level_nodes,
     map_nodes,
+    mosaic_nodes,
     series_nodes,
     state_nodes,
 )

@@ -2,7 +2,7 @@
 
 The logarithm of a normal density is a polynomial of second degree, so that of all cells
 at all rows is one product of two matrices: quadratic features (n, q) times coefficients
-(q, C). What a cell sums up are the same features, weighed by how much rows belong to it.
+(q, C). A cell sums up the same features, weighed by how much rows belong to it.
 """
 
 from dataclasses import dataclass

@@ -29,15 +29,15 @@ _LADDER = (1, 3, 10, 30, 100, 300)
 _LEAST_ROWS = 4
 # Multiplications of a step of expectation and maximisation that are worth their time.
 _MOST_WORK = 1e10
-_STEPS, _LAST_STEPS = 40, 5
-_LEAST_GAIN = 1e-3
+_STEPS, _LAST_STEPS = 20, 5
+_LEAST_GAIN = 3e-3
 _LLOYD_STEPS = 8
 _START_ROWS = 2000
 # Cells that lost their rows are dropped, and layers that hardly count.
 _LEAST_WEIGHT = 1e-2
 _LEAST_LAYER = 0.02
 _STACKING_STEPS = 200
-# How fast belonging to a cell falls with the squared distance, where rows are not shared.
+# How fast belonging to a cell falls with squared distance, where rows are not shared.
 _STEEPNESS = 1e8
 
 

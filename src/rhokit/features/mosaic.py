@@ -28,7 +28,7 @@ from rhokit.records import ArrayField, Fields, Number, Reader, Values, require
 Floats = NDArray[np.float64]
 
 # Variance that every cell has in every direction, of columns of variance one, where no
-# kernel is asked for: columns of fewer values than rows must not have an infinite density.
+# kernel is asked for: columns of few values must not have an infinite density.
 _LEAST_VARIANCE = 1e-6
 
 

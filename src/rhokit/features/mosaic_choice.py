@@ -26,8 +26,8 @@ Floats = NDArray[np.float64]
 
 # A mosaic is chosen from at most so many rows.
 _ROWS = 20_000
-# Of fewer rows than the first, a fifth is held out, five times; of fewer than the second,
-# three times; of more, once.
+# Of fewer rows than the first, a fifth is held out, five times; of fewer than the
+# second, three times; of more, once.
 _FEW_ROWS, _SOME_ROWS = 500, 2000
 _FOLDS = 5
 # Shapes are compared by mixtures of so many cells.

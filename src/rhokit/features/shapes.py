@@ -1,4 +1,4 @@
-"""Invertible shapes of columns: as they are, logarithms, or inverse hyperbolic sines."""
+"""Invertible shapes of columns: straight, logarithms, inverse hyperbolic sines."""
 
 from dataclasses import dataclass
 from typing import Any

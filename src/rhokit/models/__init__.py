@@ -2,6 +2,7 @@
 
 from rhokit.models.density_series import DensitySeries, series_of
 from rhokit.models.model import Model
+from rhokit.models.mosaic_density import MosaicDensity
 from rhokit.models.planning import plan_outcomes
 from rhokit.models.row_sample import MeasuredSample, RowSample
 from rhokit.models.sampling import draw_samples
@@ -10,6 +11,7 @@ __all__ = [
     "DensitySeries",
     "MeasuredSample",
     "Model",
+    "MosaicDensity",
     "RowSample",
     "draw_samples",
     "plan_outcomes",

@@ -326,6 +326,12 @@ def series_of(model: Model) -> DensitySeries:
     """The density of a model of one to three columns of numbers as a series."""
     plan = model.plan
     d, scaling = plan.columns.n_features, plan.scaling
+    if plan.representation == "mosaic":
+        raise ValueError(
+            "series: a mosaic is no Fourier series. mosaic() has its moments, "
+            "distribution functions and quantiles; or fit the columns that you want, "
+            'or with feature_map="landmarks"'
+        )
     if plan.columns.schema is not None or plan.gamma is None or d > _MOST_COLUMNS:
         raise ValueError(
             "series: a Fourier series is of one to three columns of numbers, this "

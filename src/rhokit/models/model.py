@@ -372,9 +372,16 @@ class Model:
 
     # ---- parts ----------------------------------------------------------------------
 
+    def conditional(self, given: dict[int, Any]) -> Model:
+        """The model of the other columns, where some have values, in user units."""
+        return self._part(*self.representation.conditional(self.state, given))
+
     def marginal(self, kept: list[int]) -> Model:
         """The model of some of the columns, whatever the others are."""
-        plan, state = self.representation.marginal(self.state, self.rank, kept)
+        return self._part(*self.representation.marginal(self.state, self.rank, kept))
+
+    def _part(self, plan: Plan, state: State) -> Model:
+        """The model of some columns, asked as this one is."""
         rank = self.rank if state.takes_rows else None  # what it left out is gone
         return Model(
             plan,

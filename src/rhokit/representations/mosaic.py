@@ -115,6 +115,19 @@ class MosaicRepresentation(Representation):
             return [self.mosaic.mixture(total) for total in state.total]
         return [_final(total, self.mosaic.n_numbers) for total in state.total]
 
+    def mixture(self, state: State, probabilities: Floats) -> CellMixture:
+        """The mixture of all outcomes' mixtures, with these probabilities (K,)."""
+        mixtures = self.mixtures(state)
+        logs = np.log(np.maximum(probabilities, np.finfo(float).tiny))
+        return CellMixture(
+            np.concatenate(
+                [m.log_weight + p for m, p in zip(mixtures, logs, strict=True)]
+            ),
+            np.concatenate([m.mean for m in mixtures]),
+            np.concatenate([m.covariance for m in mixtures]),
+            np.concatenate([m.log_shares for m in mixtures]),
+        )
+
     def measure(
         self, states: Sequence[State], rank: Any, *, projector: bool = False
     ) -> Measure:
@@ -250,22 +263,13 @@ class MosaicRepresentation(Representation):
 
         return lambda rows: np.concatenate(plan.for_blocks(rows, use, relative=True))
 
-    # ---- drawing and looking ----------------------------------------------------------
+    # ---- drawing and looking --------------------------------------------------------
 
     def draw(
         self, state: State, probabilities: Floats, n: int, rng: np.random.Generator
     ) -> NDArray[np.float64]:
         """Wide rows (n, width) in scaled units, by their cells."""
-        mixtures = self.mixtures(state)
-        logs = np.log(np.maximum(probabilities, np.finfo(float).tiny))
-        mixture = CellMixture(
-            np.concatenate(
-                [m.log_weight + p for m, p in zip(mixtures, logs, strict=True)]
-            ),
-            np.concatenate([m.mean for m in mixtures]),
-            np.concatenate([m.covariance for m in mixtures]),
-            np.concatenate([m.log_shares for m in mixtures]),
-        )
+        mixture = self.mixture(state, probabilities)
         z, cell = mixture.draw(n, rng)
         numbers = self.mosaic.shapes_.invert(z)
         schema = self.plan.columns.schema
