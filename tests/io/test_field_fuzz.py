@@ -18,8 +18,9 @@ import rhokit
 from rhokit.fast import block_rows
 from rhokit.io.container import unpack
 from rhokit.readouts.joint import decide
+from tests.io import field_fuzz
 from tests.io.drafts import DENSITY, Draft
-from tests.io.field_fuzz import Maker
+from tests.io.field_fuzz import Maker, Watcher
 from tests.io.field_limits import CHANGES
 
 ROOT = Path(__file__).parents[2]
@@ -134,6 +135,26 @@ class TestTheFuzzer:
     def test_makes_the_same_file_of_the_same_number(self, maker):
         again = Maker(0)
         assert all(maker.make(index) == again.make(index) for index in range(50))
+
+    @pytest.mark.parametrize("jobs", [1, 3])
+    def test_asks_every_file_once(self, jobs, monkeypatch):
+        """Whoever asks, and where processes end before their part does."""
+        seen = []
+
+        def run_one(self, start, stop):
+            upto = min(start + 4, stop)
+            seen.extend(range(start, upto))
+            for index in range(start, upto):
+                self._note(index, "good", "crash" if index == 25 else "asked")
+            return upto
+
+        monkeypatch.setattr(field_fuzz, "FILES_PER_PROCESS", 10)
+        monkeypatch.setattr(Watcher, "_run_one", run_one)
+        watcher = Watcher(0, 7, 107, jobs)
+        watcher.run()
+        assert sorted(seen) == list(range(7, 107))
+        assert watcher.outcomes == {"asked": 99, "found": 1}
+        assert len(watcher.findings) == 1
 
     def test_files_differ_from_the_good_ones(self, maker):
         good = {name: file.draft().data() for name, file in maker.good.items()}
