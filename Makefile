@@ -54,7 +54,7 @@ soak: $(VENV)/.test  ## An hour of random use beside a model of all rows (SECOND
 	$(BIN)/python -m tests.soak --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
 fuzz-long: $(VENV)/.test  ## 1,000,000 model files at their limits, asked, on all cores; an hour (COUNT=N for others)
-	$(BIN)/python -m tests.io.field_fuzz --jobs $$(nproc) --count $(if $(filter file,$(origin COUNT)),1000000,$(COUNT))
+	$(BIN)/python -m tests.io.field_fuzz --count $(if $(filter file,$(origin COUNT)),1000000,$(COUNT))
 
 lint: $(VENV)/.test  ## ruff, codespell, and no comparison that asserts nothing
 	$(BIN)/ruff format --check .

@@ -7,7 +7,8 @@ gigabyte and a few seconds of one core. Everything happens in a process that end
 it goes beyond; another one goes on with the next file. Any other outcome is a finding,
 and makes the exit code 1.
 
-``--jobs N`` asks in so many processes at once; a file is the same whoever makes it.
+``--jobs N`` asks in so many processes at once, not in one for every core; a file is
+the same whoever makes it.
 ``--only INDEX`` repeats one file.
 """
 
@@ -163,7 +164,7 @@ def main(arguments):
     parser.add_argument("--count", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--start", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--only", type=int, help="one file")
     parser.add_argument("--work", type=int, nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)

@@ -45,13 +45,14 @@ class GoodFile:
 
     def __init__(self, name, data):
         self.name = name
-        self.tree, self.tensors = unpack(data)
         seen = defaultdict(list)
         plain, model_files.Reader = model_files.Reader, recording(seen)
         try:
-            rhokit.loads(data)
+            model = rhokit.loads(data)
         finally:
             model_files.Reader = plain
+        # As this version writes it: what still loads is then mostly saved as it was.
+        self.tree, self.tensors = unpack(rhokit.dumps(model))
         self.axes = {path: seen[path] for path in self.tensors}
         self._pickled = pickle.dumps(self.tree)  # copied sooner than by deepcopy
 
@@ -105,8 +106,14 @@ def members(node):
     for key, value in node.items() if type(node) is dict else enumerate(node):
         if type(node) is dict:
             yield node, key
-        if type(value) is dict or type(value) is list:
+        if type(value) is dict or (type(value) is list and _holds_more(value)):
             yield from members(value)
+
+
+def _holds_more(values):
+    """Whether a list is one of objects or of lists of them; the first is like all."""
+    first = values[0] if values else None
+    return type(first) is dict or (type(first) is list and _holds_more(first))
 
 
 # ---- changes -------------------------------------------------------------------------

@@ -56,6 +56,10 @@ class TestCostlyFiles:
     def test_categories_whose_hashes_collide_cost_no_more_than_others(self, outcomes):
         assert outcomes["categories"] == "asked"
 
+    def test_rows_are_drawn_from_many_waves(self, outcomes):
+        """Thousands of them are tried, each of which costs as many waves."""
+        assert outcomes["waves"] == "asked"
+
 
 class TestLimit:
     def test_files_of_ones_own_may_cost_anything(self):

@@ -88,7 +88,8 @@ def run(*arguments, timeout):
 
 @pytest.fixture(scope="module")
 def done():
-    return run("-m", "tests.io.field_fuzz", "--count", str(COUNT), timeout=600)
+    options = ("--jobs", "1", "--count", str(COUNT))
+    return run("-m", "tests.io.field_fuzz", *options, timeout=600)
 
 
 @pytest.fixture(scope="module")
