@@ -1,6 +1,7 @@
 """The plan of a model with a target: scaling, map and γ by leave-one-out."""
 
 from dataclasses import replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -240,8 +241,13 @@ class SupervisedChoice:
         rows = self.loo.rows(scaled)
         steps = _MOST_STEPS if self.by_score else 0
 
-        def score_of(chooser: MapChooser, probes: NDArray[np.intp]) -> Any:
-            return lambda gamma: self._map_score(chooser(gamma), rows, probes, rule)
+        @cache
+        def known_score(chooser: MapChooser, is_screening: bool, gamma: float) -> float:
+            asked = few if is_screening else probes
+            return self._map_score(chooser(gamma), rows, asked, rule)
+
+        def score_of(chooser: MapChooser, asked: NDArray[np.intp]) -> Any:
+            return partial(known_score, chooser, len(asked) < len(probes))
 
         def first_gamma(chooser: MapChooser) -> float:
             if _is_from_data(chooser.request.feature_map) or not steps:
