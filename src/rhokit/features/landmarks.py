@@ -226,6 +226,11 @@ class LandmarkFeatures(GaussianFeatures):
         lost = product_loses_digits(centred, self.gamma, self.dtype_)
         self.by_differences_ = lost
 
+    @property
+    def _is_triangular(self) -> bool:
+        assert self.whitening_ is not None
+        return not np.triu(self.whitening_, 1).any()
+
     @classmethod
     def check_file(cls, parameters: Values, fitted: Values, reader: Reader) -> None:
         """Landmarks and whitening must be of the map's precision."""
@@ -295,10 +300,9 @@ class LandmarkFeatures(GaussianFeatures):
     def _drawn(self) -> list[Any]:
         cut = _EIGENVALUE_CUT[self.dtype_]
         whitening: list[Any] = [] if self.own_whitening_ else [self.whitening_]
-        if self.own_whitening_ and _is_triangular(self.whitening_):
-            whitening = [
-                "triangular"
-            ]  # states are turned against those of eigenvectors
+        if self.own_whitening_ and self._is_triangular:
+            # The same states, but turned against those of eigenvectors.
+            whitening = ["triangular"]
         return [
             self.landmarks_,
             float(self.gamma),
@@ -336,10 +340,6 @@ def _inverse_triangle(
         return None
     inverse, _ = lapack.dtrtri(lower, lower=1)
     return np.asarray(inverse[::-1, ::-1].T)
-
-
-def _is_triangular(whitening: NDArray[Any]) -> bool:
-    return not np.triu(whitening, 1).any()
 
 
 def product_loses_digits(centred: NDArray[Any], gamma: float, dtype: Any) -> bool:
