@@ -202,6 +202,22 @@ class TestWhatWasFound:
         draft.map["parameters"]["gamma"] = gamma
         draft.refused("gamma")
 
+    @pytest.mark.parametrize("value", [1e160, np.finfo(float).max])
+    @pytest.mark.parametrize("name", ["density-complex-double", DENSITY])
+    def test_factors_whose_squares_are_no_numbers(self, name, value):
+        """They are turned when they are saved, and could not be."""
+        draft = Draft(name, "factor")
+        key = draft.key("state.factor")
+        draft.tensors[key] = np.full_like(draft.tensors[key], value)
+        draft.refused("factor")
+
+    @pytest.mark.parametrize(("end", "value"), [("matrix", 1e150), ("centre", 1.0)])
+    def test_a_scale_for_words(self, end, value):
+        draft = Draft("density-words")
+        key = draft.key(f"scaling.{end}")
+        draft.tensors[key] = np.full_like(draft.tensors[key], value)
+        draft.refused("scaling")
+
     def test_a_joint_matrix_of_zeros(self):
         draft = Draft("joint-rank")
         key = draft.key("state.total")
