@@ -53,7 +53,7 @@ fuzz: $(VENV)/.test  ## 100,000 damaged and hostile model files (COUNT=N for oth
 soak: $(VENV)/.test  ## An hour of random use beside a model of all rows (SECONDS=N, SEED=N for others)
 	$(BIN)/python -m tests.soak --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
-fuzz-long: $(VENV)/.test  ## 1,000,000 model files at their limits, asked; hours (COUNT=N for others)
+fuzz-long: $(VENV)/.test  ## 1,000,000 model files at their limits, asked, on all cores; an hour (COUNT=N for others)
 	$(BIN)/python -m tests.io.field_fuzz --count $(if $(filter file,$(origin COUNT)),1000000,$(COUNT))
 
 lint: $(VENV)/.test  ## ruff, codespell, and no comparison that asserts nothing

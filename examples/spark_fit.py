@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 import rhokit
-from rhokit.parallel import merge
+from rhokit.parallel import code_version, merge
 
 
 def make_table(n_rows: int) -> pa.Table:
@@ -42,7 +42,7 @@ def fit_spark(plan: rhokit.DMKDE, frame: DataFrame) -> rhokit.DMKDE:
         for batch in batches:
             if batch.num_rows:
                 model.partial_fit(to_rows(batch))
-        result = {"model": [rhokit.dumps(model)], "version": [rhokit.__version__]}
+        result = {"model": [rhokit.dumps(model)], "version": [code_version()]}
         yield pa.RecordBatch.from_pydict(result)
 
     parts = frame.mapInArrow(learn, "model binary, version string").collect()
@@ -53,7 +53,7 @@ def fit_spark(plan: rhokit.DMKDE, frame: DataFrame) -> rhokit.DMKDE:
 
 def check_versions(versions: Iterable[str]) -> None:
     """Refuse what another version has learned: its states may mean something else."""
-    own = rhokit.__version__
+    own = code_version()
     others = sorted(set(versions) - {own})
     if others:
         raise ValueError(

@@ -1,5 +1,6 @@
 """Work that is left undone where the answer does not need it."""
 
+import tracemalloc
 from itertools import pairwise
 
 import numpy as np
@@ -10,7 +11,7 @@ from rhokit import DMKDE, DMKDClassifier
 from rhokit.core import DensityMatrix
 from rhokit.fast import Series
 from rhokit.features import GridFeatures, LandmarkFeatures
-from rhokit.plans import bandwidth
+from rhokit.plans import bandwidth, maps
 from rhokit.representations import fourier_density, matrix
 from rhokit.representations.fourier_points import derivative_orders, derivatives
 
@@ -42,7 +43,7 @@ class TestOutlier:
 
     def test_takes_no_series_to_choose_gamma(self, rows, monkeypatch):
         made = counting(monkeypatch, GridFeatures, "sums")
-        model = DMKDE(random_state=0).fit(rows)
+        model = DMKDE(random_state=0, n_components=50).fit(rows)
         assert model.feature_map_.name == "grid"
         sizes = [each.grid_.n_modes for each, _ in made]
         assert sum(size > len(rows) ** 2 for size in sizes if size > 2**16) == 1
@@ -54,6 +55,23 @@ class TestOutlier:
         monkeypatch.setattr(bandwidth, "_LARGE_GRID", np.inf)
         many = DMKDE(random_state=0).fit(rows, sample_weight=weights)
         assert_allclose(few.gamma_, many.gamma_, rtol=1e-8)
+
+    def test_takes_little_memory_and_answers_as_the_grid_does(self, monkeypatch):
+        """One row at 300 standard deviations among 300."""
+        rows = np.random.default_rng(0).normal(size=(300, 2))
+        rows[0] = 300
+        tracemalloc.start()
+        try:
+            model = DMKDE(random_state=0).fit(rows)
+            found = model.score_samples(rows)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert peak < 1e8
+        monkeypatch.setattr(maps, "_MOST_FOR_FEW_ROWS", np.inf)
+        grid = DMKDE(random_state=0).fit(rows)
+        assert grid.feature_map_.name == "grid"
+        assert_allclose(found, grid.score_samples(rows), atol=1e-6)
 
 
 class TestFewPoints:

@@ -106,7 +106,7 @@ class TestSample:
     def test_a_rare_class_is_left_to_choose_landmarks_from(self):
         rows, labels, _ = few_of_many(n_rare=4)
         loo = left_out(rows, labels, ClassScore(3))
-        probed = labels[~loo.unprobed(0.25)]
+        probed = labels[~loo.unprobed(loo.probes(0.25))]
         assert 1 <= (probed == 2).sum() < 4
 
     def test_without_a_rare_class_all_rows_are_alike(self):

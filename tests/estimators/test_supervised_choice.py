@@ -166,10 +166,34 @@ class TestLeaveOneOut:
     def test_unprobed_rows_share_nothing_with_the_probes(self, share):
         rows, labels = labelled(60)
         loo = left_out(rows, None, labels, ClassScore(2), np.random.default_rng(0))
-        probes, unprobed = loo.probes(share), loo.unprobed(share)
+        probes = loo.probes(share)
+        unprobed = loo.unprobed(probes)
         assert len(probes) == int(share * loo.n_distinct) == len(set(probes.tolist()))
         probed = {tuple(row) for row in loo.rows(rows)[probes]}
         assert_array_equal(unprobed, [tuple(row) not in probed for row in rows])
+
+    @pytest.mark.parametrize("n", [1, 3, 60, 200, 400, 600])
+    def test_of_few_rows_more_are_probed_in_turn(self, n):
+        rows = np.arange(n)[:, None] + 0.5
+        labels = (np.arange(n) % 10 == 0).astype(int)  # of which one is rare
+        loo = left_out(rows, None, labels, ClassScore(2), np.random.default_rng(0))
+        turns = loo.turns(0.25)
+        probes = np.concatenate(turns)
+        assert len(set(probes.tolist())) == len(probes) >= min(n, 128)
+        assert max(map(len, turns)) <= n / 4 + 2
+        if n >= 512:
+            assert_array_equal(turns, [loo.probes(0.25)])
+        elif n <= 128:
+            assert_array_equal(np.sort(probes), np.arange(n))
+
+    def test_turns_are_scored_together(self):
+        rows, labels = labelled(60)
+        loo = left_out(rows, None, labels, ClassScore(2), np.random.default_rng(0))
+        distinct, turns = loo.rows(rows), loo.turns(0.25)
+        overlaps = [smoothing(distinct, own) for own in turns]
+        everything = np.concatenate(turns)
+        expected = loo.score(smoothing(distinct, everything), everything)
+        assert_allclose(loo.score_in_turns(overlaps, turns), expected)
 
     def test_rows_of_weight_zero_are_not_there(self):
         rows, labels = labelled(60)
@@ -273,22 +297,43 @@ class TestTasks:
         evidence = np.array([[1.0, 3.0], [0.0, 0.0]])
         assert_array_equal(probabilities(evidence), [[0.25, 0.75], [0.5, 0.5]])
 
-    @pytest.mark.parametrize(("rows", "share"), [(1, 2.02), (10, 0.04), (1e4, 0.02)])
+    @pytest.mark.parametrize(
+        ("rows", "share"), [(1, 22.24222), (10, 0.242222), (1e6, 0.02)]
+    )
     def test_classes_score_accuracy_first_where_it_says_enough(self, rows, share):
         """That is, where many rows are not of the commonest class."""
         gathered = np.array([[0.9, 0.1], [0.4, 0.6], [0.3, 0.7]])
         weight = rows * self.WEIGHT
         score = ClassScore(2).score(gathered, np.array([0, 0, 1]), weight)
-        own = 0.999 * np.array([0.9, 0.4, 0.7]) + 0.001 * 0.5
-        likelihood = np.average(np.log(own), weights=weight)
+        logs = np.log(0.999 * gathered + 0.001 * 0.5)
+        doubted = 3 / (3 + 6 * rows)  # which are of any class
+        own = (1 - doubted) * logs[[0, 1, 2], [0, 0, 1]] + doubted * logs.mean(axis=1)
+        likelihood = np.average(own, weights=weight)
         assert_allclose(score, 4 / 6 + share * likelihood, rtol=1e-6)
 
     def test_of_equally_many_right_the_surer_are_better(self):
-        target = np.array([0, 1, 1])
-        sure = np.array([[0.9, 0.1], [0.1, 0.9], [0.8, 0.2]])
-        unsure = np.array([[0.6, 0.4], [0.4, 0.6], [0.8, 0.2]])
+        target = np.tile([0, 1, 1], 20)
+        sure = np.tile([[0.9, 0.1], [0.1, 0.9], [0.8, 0.2]], (20, 1))
+        unsure = np.tile([[0.6, 0.4], [0.4, 0.6], [0.8, 0.2]], (20, 1))
         task = ClassScore(2)
         assert task.score(sure, target, None) > task.score(unsure, target, None)
+
+    @pytest.mark.parametrize(("n", "surer"), [(30, False), (1000, True)])
+    def test_but_not_surer_than_so_many_rows_can_tell(self, n, surer):
+        """All are right, and three in n may yet be wrong."""
+        target, task = np.arange(n) % 2, ClassScore(2)
+
+        def score(chance):
+            wrong = 1 - chance
+            found = np.where(target[:, None] == np.arange(2), chance, wrong)
+            return task.score(found, target, None)
+
+        assert (score(0.999) > score(0.97)) == surer
+        assert score(0.97) > score(0.8)
+
+    def test_a_class_that_no_probe_has(self):
+        found = np.array([[1.0, 0.0, 0.0], [0.2, 0.8, 0.0]])
+        assert np.isfinite(ClassScore(3).score(found, np.array([0, 1]), None))
 
     def test_a_probability_of_zero_is_not_the_end(self):
         gathered = np.array([[1.0, 0.0]])
@@ -424,7 +469,7 @@ class TestSupervisedChoice:
         assert {each.feature_map for each in own} == {"LandmarkFeatures"}
         assert gamma == max(own, key=lambda each: each.score).gamma
         assert feature_map.gamma == gamma
-        assert {each.n_probes for each in own} == {int(0.25 * 115)}
+        assert {each.n_probes for each in own} == {115}  # all, in four turns
 
     @pytest.fixture
     def pools(self, monkeypatch):
@@ -442,8 +487,10 @@ class TestSupervisedChoice:
     def test_landmarks_are_not_tried_on_the_rows_they_are_chosen_from(self, pools):
         rows, labels = labelled(120)
         made, *_ = choice(rows, labels, scale=None)
-        _, trial, final = pools
-        assert_array_equal(trial, rows[made.loo.unprobed(0.25)])
+        _, *trials, final = pools
+        turns = made.loo.turns(0.25)
+        for trial, probes in zip(trials, turns, strict=True):
+            assert_array_equal(trial, rows[made.loo.unprobed(probes)])
         assert_array_equal(final, rows)
 
     @pytest.mark.parametrize(("n_components", "spared"), [(16, True), (128, False)])
@@ -461,7 +508,7 @@ class TestSupervisedChoice:
         tried = {each.feature_map for each in made.candidates}
         assert tried == {"exact", "LandmarkFeatures", "FourierFeatures"}
         chosen = type(feature_map).__name__
-        full = [each for each in made.candidates if each.n_probes == int(0.25 * 115)]
+        full = [each for each in made.candidates if each.feature_map != "exact"]
         best = max(full, key=lambda each: each.score)
         assert (best.feature_map, best.gamma) == (chosen, gamma)
 

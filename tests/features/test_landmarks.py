@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 
-from rhokit.features import LandmarkFeatures
+from rhokit.features import LandmarkFeatures, landmarks
 from rhokit.features.selection import select_landmarks
 from tests.features.support import kernel, lengths, squared_overlaps
 
@@ -295,6 +295,49 @@ class TestGiven:
             fit(rows, landmarks=given)
 
 
+class TestWhitening:
+    """Triangles of Cholesky where they serve, eigenvectors where they do not."""
+
+    @pytest.fixture
+    def by_eigenvectors(self, monkeypatch):
+        def make(rows, **parameters):
+            with monkeypatch.context() as patched:
+                patched.setattr(landmarks, "_inverse_triangle", lambda *_: None)
+                return fit(rows, **parameters)
+
+        return make
+
+    @pytest.mark.parametrize("normalize", [False, True])
+    @pytest.mark.parametrize("real", [np.float32, np.float64])
+    def test_both_give_the_same_overlaps(self, rows, real, normalize, by_eigenvectors):
+        rows = rows.astype(real)
+        settings = {"gamma": 20.0, "n_components": 10, "normalize": normalize}
+        triangular, plain = fit(rows, **settings), by_eigenvectors(rows, **settings)
+        assert not np.triu(triangular.whitening_, 1).any()
+        assert np.triu(plain.whitening_, 1).any()
+        found, expected = (m.transform(rows) for m in (triangular, plain))
+        tol = 1e-5 if real == np.float32 else 1e-12
+        assert_allclose(found @ found.T, expected @ expected.T, atol=tol)
+
+    def test_of_nearly_equal_landmarks_eigenvectors(self, rows):
+        close = np.concatenate([rows[:5], rows[:5] + 1e-5])
+        for gamma, is_square in ((1.0, False), (1e12, True)):
+            whitening = fit(rows, gamma=gamma, landmarks=close).whitening_
+            assert (whitening.shape == (10, 10)) == is_square
+
+    @pytest.mark.parametrize("gamma", 2.0 ** np.arange(-12, 8, 2))
+    def test_what_is_left_out_does_not_depend_on_it(self, rows, gamma, by_eigenvectors):
+        settings = {"gamma": gamma, "n_components": 20}
+        found, expected = fit(rows, **settings), by_eigenvectors(rows, **settings)
+        assert found.whitening_.shape == expected.whitening_.shape
+
+    def test_states_of_both_do_not_add_up(self, rows, by_eigenvectors):
+        settings = {"gamma": 20.0, "n_components": 10}
+        one, other = fit(rows, **settings), by_eigenvectors(rows, **settings)
+        assert one.fingerprint() == fit(rows, **settings).fingerprint()
+        assert one.fingerprint() != other.fingerprint()
+
+
 class TestWithGamma:
     @pytest.mark.parametrize("gamma", [1e-3, 0.5, 40.0])
     @pytest.mark.parametrize("normalize", [False, True])
@@ -474,5 +517,5 @@ def test_unnormalized_differs_by_a_factor_per_row():
     unit = LandmarkFeatures(n_components=16, normalize=True, random_state=0).fit(rows)
     plain = unit.unnormalized().transform(rows)
     lengths = np.linalg.norm(plain, axis=1, keepdims=True)
-    assert_allclose(unit.transform(rows), plain / lengths, rtol=1e-9)
+    assert_allclose(unit.transform(rows), plain / lengths, rtol=1e-9, atol=1e-12)
     assert lengths.max() <= 1 + 1e-9

@@ -85,6 +85,30 @@ def grid(scale, max_modes):
     return draft
 
 
+def targets(count):
+    """A regressor of so many targets, without rows."""
+    draft = Draft("values-prepared")
+    for end in ("low", "high"):
+        key = draft.key(end)
+        draft.tensors[key] = np.resize(draft.tensors[key], count)
+    draft.learned["one_target"] = False
+    return draft
+
+
+def waves(count):
+    """A mean of so many complex waves."""
+    draft = Draft("mean-complex-single")
+    place = "model.plan.feature_map"
+    for key, shape in (
+        (f"{place}.amplitudes", (count,)),
+        (f"{place}.frequencies", (2, count)),
+        ("model.state.total", (1, count, 2)),
+    ):
+        draft.tensors[key] = np.resize(draft.tensors[key], shape)
+    draft.map["parameters"]["n_components"] = count
+    return draft
+
+
 PLANE = np.zeros((2, 2))
 WORDS = np.array([[COLLIDING]], dtype=object)
 # Files, and rows to ask them for.
@@ -96,11 +120,14 @@ CASES = {
     "labels": (lambda: labels(20_000), PLANE),
     "anchors": (lambda: anchors(20_000), PLANE),
     "grid": (lambda: grid(150.0, 10**9), PLANE),
+    "targets": (lambda: targets(20_000), PLANE),
+    "waves": (lambda: waves(2**17), PLANE.astype(np.float32)),
     "few levels": (lambda: levels(2**10), PLANE),
     "few outputs": (lambda: outputs(200), PLANE),
     "low joint rank": (lambda: outputs(200, joint_rank=10), PLANE),
     "few labels": (lambda: labels(1000), PLANE),
     "few anchors": (lambda: anchors(1000), PLANE),
+    "few targets": (lambda: targets(200), PLANE),
     "small grid": (lambda: grid(3.0, 10**9), PLANE),
 }
 

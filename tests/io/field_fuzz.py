@@ -7,18 +7,23 @@ gigabyte and a few seconds of one core. Everything happens in a process that end
 it goes beyond; another one goes on with the next file. Any other outcome is a finding,
 and makes the exit code 1.
 
+``--jobs N`` asks in so many processes at once, not in one for every core; a file is
+the same whoever makes it.
 ``--only INDEX`` repeats one file.
 """
 
 import argparse
 import contextlib
+import gc
 import json
 import os
 import random
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 from sklearn.exceptions import NotFittedError
 
@@ -30,6 +35,7 @@ from tests.io.golden.make import HOME, decoded
 
 FOLDER = HOME / f"protocol{PROTOCOL}"
 MOST_FINDINGS = 50
+FILES_PER_PROCESS = 10_000
 _DONE = "done"
 
 
@@ -77,6 +83,8 @@ def work(seed, start, stop):
     for name, file in maker.good.items():  # imports that come late come now
         with contextlib.suppress(NotFittedError, ValueError):
             asked.ask(rhokit.loads(file.draft().data()), maker.rows[name])
+    gc.collect()
+    gc.freeze()  # modules need not be looked through again for every large file
     asked.limit_memory()
     for index in range(start, stop):
         name, data = maker.make(index)
@@ -90,49 +98,62 @@ def work(seed, start, stop):
 
 
 class Watcher:
-    """Starts processes that ask, until all files of a range are done."""
+    """Has all files of a range asked by processes, several of them at once."""
 
-    def __init__(self, seed, start, stop):
-        self._seed, self._stop = seed, stop
-        self.next = start
+    def __init__(self, seed, start, stop, jobs=1):
+        self._seed, self._jobs = seed, jobs
+        size = max(1, min(FILES_PER_PROCESS, -(-(stop - start) // jobs)))
+        self._parts = [
+            range(first, min(first + size, stop)) for first in range(start, stop, size)
+        ]
+        self._writing = threading.Lock()
+        self._began = time.perf_counter()
         self.outcomes = Counter()
         self.findings = []
 
     def run(self):
-        began, first = time.perf_counter(), self.next
-        while self.next < self._stop and len(self.findings) < MOST_FINDINGS:
-            self._run_one()
-            speed = (self.next - first) / (time.perf_counter() - began)
-            print(f"{self.next} files, {speed:.0f} a second", file=sys.stderr)
+        with ThreadPoolExecutor(self._jobs) as pool:
+            for _ in pool.map(self._run_part, self._parts):
+                pass
 
-    def _run_one(self):
-        """One process, until it ends."""
-        numbers = map(str, (self._seed, self.next, self._stop))
+    def _run_part(self, part):
+        """Processes for a part of the range, each until it ends."""
+        index = part.start
+        while index < part.stop and len(self.findings) < MOST_FINDINGS:
+            index = self._run_one(index, part.stop)
+        done = self.outcomes.total()
+        speed = done / (time.perf_counter() - self._began)
+        print(f"{done} files, {speed:.0f} a second", file=sys.stderr, flush=True)
+
+    def _run_one(self, start, stop):
+        """One process, until it ends; what is to be asked next."""
+        numbers = map(str, (self._seed, start, stop))
         arguments = [sys.executable, "-m", "tests.io.field_fuzz", "--work", *numbers]
         environment = os.environ | {"OMP_NUM_THREADS": "1"}
         process = subprocess.Popen(
             arguments, stdout=subprocess.PIPE, env=environment, text=True
         )
+        following = start
         for line in process.stdout:
             index, name, outcome = json.loads(line)
-            self.next = index
             if outcome == _DONE:
                 break
-            self.next = index + 1
+            following = index + 1
             self._note(index, name, outcome)
         if process.wait():
             status = process.returncode
             how = asked.ended_by(-status if status < 0 else status << 8)
-            self._note(self.next, "", how)
-            self.next += 1
+            self._note(following, "", how)
+            following += 1
+        return following
 
     def _note(self, index, name, outcome):
-        if outcome in ("refused", "asked"):
-            self.outcomes[outcome] += 1
-            return
-        self.outcomes["found"] += 1
-        self.findings.append(f"file {index}, made of {name or '?'}: {outcome}")
-        print("FINDING", self.findings[-1], file=sys.stderr, flush=True)
+        known = outcome in ("refused", "asked")
+        with self._writing:
+            self.outcomes[outcome if known else "found"] += 1
+        if not known:
+            self.findings.append(f"file {index}, made of {name or '?'}: {outcome}")
+            print("FINDING", self.findings[-1], file=sys.stderr, flush=True)
 
     def summary(self):
         return {**self.outcomes, "findings": self.findings}
@@ -143,6 +164,7 @@ def main(arguments):
     parser.add_argument("--count", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--start", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--only", type=int, help="one file")
     parser.add_argument("--work", type=int, nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
@@ -152,7 +174,7 @@ def main(arguments):
     start, count = options.start, options.count
     if options.only is not None:
         start, count = options.only, 1
-    watcher = Watcher(options.seed, start, start + count)
+    watcher = Watcher(options.seed, start, start + count, options.jobs)
     watcher.run()
     print(json.dumps(watcher.summary(), indent=1))
     return 1 if watcher.findings else 0

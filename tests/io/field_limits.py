@@ -7,8 +7,8 @@ sizes grow wherever they stand, parameters take the ends of their intervals, num
 ends of their types.
 """
 
-import copy
 import math
+import pickle
 from collections import defaultdict
 
 import numpy as np
@@ -45,21 +45,23 @@ class GoodFile:
 
     def __init__(self, name, data):
         self.name = name
-        self.tree, self.tensors = unpack(data)
         seen = defaultdict(list)
         plain, model_files.Reader = model_files.Reader, recording(seen)
         try:
-            rhokit.loads(data)
+            model = rhokit.loads(data)
         finally:
             model_files.Reader = plain
+        # As this version writes it: what still loads is then mostly saved as it was.
+        self.tree, self.tensors = unpack(rhokit.dumps(model))
         self.axes = {path: seen[path] for path in self.tensors}
+        self._pickled = pickle.dumps(self.tree)  # copied sooner than by deepcopy
 
     @property
     def root(self):
         return next(k for k in ("estimator", "map", "state") if k in self.tree)
 
     def draft(self):
-        return Changed(copy.deepcopy(self.tree), dict(self.tensors), self)
+        return Changed(pickle.loads(self._pickled), dict(self.tensors), self)
 
 
 class Changed:
@@ -85,12 +87,33 @@ class Changed:
 
 
 def places(node):
-    """All (container, key) pairs of a tree."""
-    items = node.items() if isinstance(node, dict) else enumerate(node)
-    for key, value in list(items):
-        yield node, key
-        if isinstance(value, dict | list):
-            yield from places(value)
+    """All (container, key) pairs of a tree, as a list."""
+    found = []
+    _add_places(node, found)
+    return found
+
+
+def _add_places(node, found):
+    items = node.items() if type(node) is dict else enumerate(node)
+    for key, value in items:
+        found.append((node, key))
+        if type(value) is dict or type(value) is list:
+            _add_places(value, found)
+
+
+def members(node):
+    """The (object, name) pairs among them: entries of lists are left out."""
+    for key, value in node.items() if type(node) is dict else enumerate(node):
+        if type(node) is dict:
+            yield node, key
+        if type(value) is dict or (type(value) is list and _holds_more(value)):
+            yield from members(value)
+
+
+def _holds_more(values):
+    """Whether a list is one of objects or of lists of them; the first is like all."""
+    first = values[0] if values else None
+    return type(first) is dict or (type(first) is list and _holds_more(first))
 
 
 # ---- changes -------------------------------------------------------------------------
@@ -153,7 +176,7 @@ def _paths(node, path):
 
 def change_parameter(rng, draft, _):
     """A value at an end of what a class allows."""
-    found = [o for o, k in places(draft.tree) if k == "parameters"]
+    found = [o for o, k in members(draft.tree) if k == "parameters"]
     owner = rng.choice(found or [None])
     if owner is None:
         return
@@ -240,7 +263,7 @@ def grow(rng, draft, _):
 
 
 def _form(draft):
-    forms = [o[k] for o, k in places(draft.content) if k == "form"]
+    forms = [o[k] for o, k in members(draft.content) if k == "form"]
     return forms[0] if forms else None
 
 

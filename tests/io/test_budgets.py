@@ -42,7 +42,8 @@ def outcomes():
 
 class TestCostlyFiles:
     @pytest.mark.parametrize(
-        "name", ["levels", "outputs", "joint rank", "labels", "anchors", "grid"]
+        "name",
+        ["levels", "outputs", "joint rank", "labels", "anchors", "grid", "targets"],
     )
     def test_those_that_cost_too_much_are_refused(self, outcomes, name):
         assert outcomes[name] == "refused"
@@ -55,6 +56,10 @@ class TestCostlyFiles:
 
     def test_categories_whose_hashes_collide_cost_no_more_than_others(self, outcomes):
         assert outcomes["categories"] == "asked"
+
+    def test_rows_are_drawn_from_many_waves(self, outcomes):
+        """Thousands of them are tried, each of which costs as many waves."""
+        assert outcomes["waves"] == "asked"
 
 
 class TestLimit:

@@ -18,8 +18,9 @@ import rhokit
 from rhokit.fast import block_rows
 from rhokit.io.container import unpack
 from rhokit.readouts.joint import decide
+from tests.io import field_fuzz
 from tests.io.drafts import DENSITY, Draft
-from tests.io.field_fuzz import Maker
+from tests.io.field_fuzz import Maker, Watcher
 from tests.io.field_limits import CHANGES
 
 ROOT = Path(__file__).parents[2]
@@ -87,7 +88,8 @@ def run(*arguments, timeout):
 
 @pytest.fixture(scope="module")
 def done():
-    return run("-m", "tests.io.field_fuzz", "--count", str(COUNT), timeout=600)
+    options = ("--jobs", "1", "--count", str(COUNT))
+    return run("-m", "tests.io.field_fuzz", *options, timeout=600)
 
 
 @pytest.fixture(scope="module")
@@ -135,6 +137,26 @@ class TestTheFuzzer:
         again = Maker(0)
         assert all(maker.make(index) == again.make(index) for index in range(50))
 
+    @pytest.mark.parametrize("jobs", [1, 3])
+    def test_asks_every_file_once(self, jobs, monkeypatch):
+        """Whoever asks, and where processes end before their part does."""
+        seen = []
+
+        def run_one(self, start, stop):
+            upto = min(start + 4, stop)
+            seen.extend(range(start, upto))
+            for index in range(start, upto):
+                self._note(index, "good", "crash" if index == 25 else "asked")
+            return upto
+
+        monkeypatch.setattr(field_fuzz, "FILES_PER_PROCESS", 10)
+        monkeypatch.setattr(Watcher, "_run_one", run_one)
+        watcher = Watcher(0, 7, 107, jobs)
+        watcher.run()
+        assert sorted(seen) == list(range(7, 107))
+        assert watcher.outcomes == {"asked": 99, "found": 1}
+        assert len(watcher.findings) == 1
+
     def test_files_differ_from_the_good_ones(self, maker):
         good = {name: file.draft().data() for name, file in maker.good.items()}
         made = [maker.make(index) for index in range(400)]
@@ -179,6 +201,22 @@ class TestWhatWasFound:
         draft = Draft(DENSITY)
         draft.map["parameters"]["gamma"] = gamma
         draft.refused("gamma")
+
+    @pytest.mark.parametrize("value", [1e160, np.finfo(float).max])
+    @pytest.mark.parametrize("name", ["density-complex-double", DENSITY])
+    def test_factors_whose_squares_are_no_numbers(self, name, value):
+        """They are turned when they are saved, and could not be."""
+        draft = Draft(name, "factor")
+        key = draft.key("state.factor")
+        draft.tensors[key] = np.full_like(draft.tensors[key], value)
+        draft.refused("factor")
+
+    @pytest.mark.parametrize(("end", "value"), [("matrix", 1e150), ("centre", 1.0)])
+    def test_a_scale_for_words(self, end, value):
+        draft = Draft("density-words")
+        key = draft.key(f"scaling.{end}")
+        draft.tensors[key] = np.full_like(draft.tensors[key], value)
+        draft.refused("scaling")
 
     def test_a_joint_matrix_of_zeros(self):
         draft = Draft("joint-rank")

@@ -261,6 +261,8 @@ def ask_from_threads(world, rng):
         return found
 
     change = [learn, learn_again, fade][int(rng.integers(3))]
+    if len(world.truth) > MOST_ROWS:
+        change = fade  # learning would unlearn rows, perhaps all
     with ThreadPoolExecutor(THREADS) as pool:
         asked = [pool.submit(ask, i) for i in range(THREADS)]
         try:

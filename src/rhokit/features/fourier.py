@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rhokit.fast import HadamardFrequencies
+from rhokit.fast import HadamardFrequencies, cosine_columns
 from rhokit.features.base import Columns
 from rhokit.features.cosine import CosineFeatures
 from rhokit.features.registry import register
@@ -193,13 +193,19 @@ class FourierFeatures(CosineFeatures):
     def _complex_columns(
         self, rows: NDArray[Any], row_scale: NDArray[Any] | None
     ) -> NDArray[Any]:
-        rows, frequencies = self._projection(rows)
-        turns = rows @ frequencies
-        angles = (2 * np.pi * (turns - np.rint(turns))).astype(self.dtype_)
-        # Every entry has the same modulus, so the states have length one as they are.
-        states = self._amplitudes * np.exp(1j * angles)
-        states = states.astype(self.column_dtype_, copy=False)
-        return states if row_scale is None else states * row_scale[:, None]
+        # A sine is a cosine a quarter turn later. Every entry has the same modulus, so
+        # the states have length one as they are.
+        zeros = self._phase_turns
+        pairs = cosine_columns(
+            *self._projection(rows),
+            np.concatenate([zeros, zeros - zeros.dtype.type(0.25)]),
+            np.concatenate([self._amplitudes, self._amplitudes]),
+            normalize=False,
+            row_scale=row_scale,
+        )
+        states = np.empty((len(rows), self.n_columns_), self.column_dtype_)
+        states.real, states.imag = np.split(pairs, 2, axis=1)
+        return states
 
     def _drawn(self) -> list[Any]:
         return [*super()._drawn(), bool(self.normalize)]

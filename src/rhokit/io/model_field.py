@@ -63,12 +63,14 @@ def _check_plan(values: Values, reader: Reader) -> None:
     """Columns of categories are not scaled, and not every map takes them."""
     feature_map = values["feature_map"]
     require("fitted" in feature_map.parts, "the map of a model must be fitted")
-    columns = values["columns"]()
+    columns, scaling = values["columns"](), values["scaling"].parts
+    if not feature_map.of.numeric_rows:
+        same = Scaling(**scaling).is_identity
+        require(same, "scaling must leave rows that are no numbers as they are")
     is_number = columns.is_number
     if is_number is None:
         return
     require(feature_map.of.mixes, "feature_map takes no columns of categories")
-    scaling = values["scaling"].parts
     matrix, centre = scaling["matrix"], scaling["centre"]
     fixed = np.eye(len(matrix)) if matrix.ndim == 2 else np.ones(len(matrix))
     same = (matrix == fixed)[~is_number].all() and not centre[..., ~is_number].any()

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -106,6 +107,11 @@ def _numeric(value: Any, path: str) -> Any:
 
 def defaults(cls: Any) -> dict[str, Any]:
     """The parameters of a class that is made without any."""
+    return dict(_defaults(cls))
+
+
+@lru_cache(maxsize=128)  # they are looked up several times for every file
+def _defaults(cls: Any) -> dict[str, Any]:
     return dict(cls().get_params(deep=False))
 
 

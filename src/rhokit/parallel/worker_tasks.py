@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import rhokit
 from rhokit.batch import Batch, Columns
 from rhokit.errors import DataError
 from rhokit.estimators.base import OnePassEstimator
 from rhokit.fast import one_worker
 from rhokit.models import Model
+from rhokit.parallel.code import code_version
 from rhokit.plans import Plan
 from rhokit.readouts import ReadOut
 from rhokit.representations import State
@@ -61,7 +61,7 @@ class Stamp:
     Parameters
     ----------
     version : str
-        Of rhokit, where the state was made.
+        Of rhokit's code, where the state was made.
     fingerprint : str
         Of plan and read-out.
     """
@@ -72,7 +72,7 @@ class Stamp:
     @classmethod
     def of(cls, model: Model) -> "Stamp":
         """The stamp of states that are made here under a model's plan."""
-        return cls(rhokit.__version__, model.fingerprint())
+        return cls(code_version(), model.fingerprint())
 
     def refuse_others(self, summands: Iterable["Summand"]) -> None:
         """Refuse what was made under another plan, or by another version."""
@@ -82,7 +82,7 @@ class Stamp:
                 raise ValueError(
                     f"a worker has rhokit {other.version}, here it is {self.version}: "
                     "states of two versions are not added up, install the same one "
-                    "everywhere"
+                    "everywhere (what follows the + tells source codes apart)"
                 )
             if other != self:
                 raise ValueError(

@@ -62,7 +62,7 @@ def _warn_of_landmarks(chooser: MapChooser, gamma: float, n_columns: int) -> Non
     expected = isinstance(wanted, str) and wanted == "auto" and request.takes_series
     if not expected or chooser.rows.shape[1] > 2:  # of which categories are many
         return
-    if n_columns >= request.n_components:
+    if n_columns >= request.n_components and not chooser.has_few_rows:
         warnings.warn(
             f"the rows span too many widths of a kernel of gamma={gamma:.4g} "
             "for a grid: landmarks are taken, which are less exact. Leave out rows "

@@ -6,6 +6,7 @@ term out. So one product of states gives the leave-one-out prediction of every r
 for any number of outcomes: no state is built, and nothing is fitted again.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -22,6 +23,8 @@ from rhokit.plans.scaling import Scaling
 # Leave-one-out probes so many rows, against so many.
 _MOST_PROBES = 1024
 MOST_ROWS = 5000
+# Of few rows more of them, so that the choice is not left to chance.
+_ENOUGH_PROBES = 128
 _MOST_HALVINGS = 6
 _PROBES_PER_BLOCK = 128
 
@@ -116,6 +119,16 @@ class LeaveOneOut:
         ]
         return np.sort(np.concatenate(parts))
 
+    def turns(self, share: float) -> list[NDArray[np.intp]]:
+        """Probes of this share; of few groups more such parts, which do not meet."""
+        probes = self.probes(share)
+        count = min(math.ceil(_ENOUGH_PROBES / len(probes)), int(1 / share))
+        if count == 1:
+            return [probes]
+        step, parts = int(1 / share), _parts(self._stratum)
+        turns = [np.concatenate([own[k::step] for own in parts]) for k in range(count)]
+        return [np.sort(turn) for turn in turns if len(turn)]
+
     def some_of(self, probes: NDArray[np.intp], most: int) -> NDArray[np.intp]:
         """About so many of the probes."""
         parts = _parts(self._stratum[probes])
@@ -126,10 +139,10 @@ class LeaveOneOut:
         ]
         return probes[np.sort(np.concatenate(thinned))]
 
-    def unprobed(self, share: float) -> NDArray[np.bool_]:
-        """Which of all rows are no probe."""
+    def unprobed(self, probes: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Which of all rows are none of the probes."""
         kept = np.ones(self.n_rows, bool)
-        kept[self._seen[np.isin(self._group, self.probes(share))]] = False
+        kept[self._seen[np.isin(self._group, probes)]] = False
         return kept
 
     def evidence(
@@ -186,10 +199,18 @@ class LeaveOneOut:
 
     def score(self, overlaps: Overlaps, probes: NDArray[np.intp]) -> float:
         """Score of the task when probes are predicted from the other rows."""
+        return self.score_in_turns([overlaps], [probes])
+
+    def score_in_turns(
+        self, overlaps: list[Overlaps], turns: list[NDArray[np.intp]]
+    ) -> float:
+        """That of all probes, where each part of them has overlaps of its own."""
         evidence = self.evidence(self.task.evidence)
-        which, target, weight = self.members(probes)
-        gathered = self.gather(overlaps, probes, evidence)[which]
-        return float(self.task.score(gathered, target, weight))
+        gathered = np.concatenate(
+            [self.gather(*own, evidence) for own in zip(overlaps, turns, strict=True)]
+        )
+        which, target, weight = self.members(np.concatenate(turns))
+        return float(self.task.score(gathered[which], target, weight))
 
 
 def allotted(sizes: NDArray[np.intp], most: int) -> NDArray[np.intp]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rhokit.features import FeatureMap, GridFeatures
+from rhokit.features import FeatureMap, GridFeatures, group_rows
 from rhokit.features.base import column_ends
 from rhokit.features.box import FrequencyGrid
 from rhokit.features.registry import MAPS, make_map
@@ -19,6 +19,9 @@ from rhokit.plans.request import PlanRequest
 # stream, whose every batch costs an FFT, a part of it.
 _MOST_MODES = (2**22, 2**22, 2**16)
 _STREAM_PART = 16
+# Where landmarks are all rows, which makes them as exact, larger grids than this only
+# cost more: the waves between a few rows that lie far apart.
+_MOST_FOR_FEW_ROWS = 2**18
 # How much wider than the first rows of a stream its box is, to either side.
 _STREAM_MARGIN = 0.5
 
@@ -93,6 +96,9 @@ class MapChooser:
             # for a narrow kernel, landmarks do better.
             most = _MOST_MODES[d - 1] // (1 if bounded else _STREAM_PART)
             fits = grid.n_modes <= most and (fits_components or not self.for_outcomes)
+            fits = fits and not (
+                grid.n_modes > _MOST_FOR_FEW_ROWS and self.has_few_rows
+            )
             return "grid" if fits else "landmarks"
         return "quadrature" if bounded and d <= 2 and fits_components else "landmarks"
 
@@ -100,6 +106,14 @@ class MapChooser:
         """Whether the map for this γ follows the kernel itself, however narrow."""
         kind = self.kind(gamma)
         return bool((MAPS[kind] if isinstance(kind, str) else kind).resolves)
+
+    @cached_property
+    def has_few_rows(self) -> bool:
+        """Whether all rows that differ could be landmarks."""
+        seen = self.rows if self.weights is None else self.rows[self.weights > 0]
+        most = self.request.n_components
+        some = seen[: 4 * most]  # mostly tells already
+        return len(group_rows(some)[0]) <= most and len(group_rows(seen)[0]) <= most
 
     @cached_property
     def _widths(self) -> NDArray[np.float64]:

@@ -7,7 +7,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from rhokit.core import GaussianKernel
 from rhokit.features import distinct_rows
@@ -21,8 +20,8 @@ _LEAST_PROPOSALS = 2000
 _SWEEPS = 30
 # Categories that a proposal does not take over from its anchor.
 _REDRAWN = 0.2
-# Differences between rows and anchors that are there at once.
-_BLOCK_NUMBERS = 2**20
+# Differences between rows and anchors that are there at once, in the cache.
+_BLOCK_NUMBERS = 2**17
 
 
 class Draws(Protocol):
@@ -110,7 +109,7 @@ class Proposal:
     def _log_density(self, rows: NDArray[Any]) -> NDArray[np.float64]:
         scaled = rows[:, None, :] / self.widths - self.anchors / self.widths
         exponents = -0.5 * np.vecdot(scaled, scaled) - np.log(self.widths).sum(axis=1)
-        return np.asarray(logsumexp(exponents, b=self.weights, axis=1))
+        return _log_mixture(exponents, self.weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +162,7 @@ class MixedProposal:
             count = len(self.schema.states(column))
             chance = np.where(same, 1 - _REDRAWN, 0) + _REDRAWN / count
             exponents += np.log(chance)
-        return np.asarray(logsumexp(exponents, b=self.proposal.weights, axis=1))
+        return _log_mixture(exponents, self.proposal.weights)
 
     def _codes(self, column: int, rows: NDArray[Any]) -> NDArray[np.intp]:
         return self.schema.nearest(column, rows)
@@ -179,6 +178,17 @@ class MixedProposal:
             codes = np.where(rng.random(len(rows)) < share, any_code, codes)
             rows[:, self.schema.blocks[column]] = states[codes]
         return rows
+
+
+def _log_mixture(
+    exponents: NDArray[np.float64], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Logarithms of ``exp(exponents) @ weights``, for exponents (n, a) of any size."""
+    top = exponents.max(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        shares = np.exp(exponents - top[:, None]) @ weights
+        logs = np.log(shares) + top
+    return np.where(top == -np.inf, -np.inf, logs)
 
 
 LogDensity = Callable[[NDArray[Any]], NDArray[np.float64]]
@@ -215,7 +225,8 @@ def draw_rows(
             candidates = proposal.walk(rows, step, rng)
         else:
             candidates = proposal.draw(n, rng)
-            correction = proposal.log_density(rows) - proposal.log_density(candidates)
+            here_and_there = proposal.log_density(np.concatenate([rows, candidates]))
+            correction = here_and_there[:n] - here_and_there[n:]
         candidate_logs = log_density(candidates)
         with np.errstate(invalid="ignore"):  # -inf - -inf: stay where you are
             gain = candidate_logs - logs + correction

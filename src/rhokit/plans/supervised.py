@@ -1,6 +1,7 @@
 """The plan of a model with a target: scaling, map and γ by leave-one-out."""
 
 from dataclasses import replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -234,43 +235,56 @@ class SupervisedChoice:
         self, wanted: list[Any], scaled: NDArray[Any], start: float, rule: Any
     ) -> tuple[Any, float]:
         """The map, and its γ, with the best leave-one-out score of its own."""
-        probes = self.loo.probes(_PROBED_SHARE)
-        few = self.loo.some_of(probes, _SCREENING_PROBES)
-        pool = self.loo.unprobed(_PROBED_SHARE)
+        turns = self.loo.turns(_PROBED_SHARE)
+        most = _SCREENING_PROBES // len(turns)
+        few = [self.loo.some_of(probes, most) for probes in turns]
+        pools = [self.loo.unprobed(probes) for probes in turns]
         rows = self.loo.rows(scaled)
         steps = _MOST_STEPS if self.by_score else 0
 
-        def score_of(chooser: MapChooser, probes: NDArray[np.intp]) -> Any:
-            return lambda gamma: self._map_score(chooser(gamma), rows, probes, rule)
+        @cache
+        def score(kind: int, is_screening: bool, gamma: float) -> float:
+            maps = [chooser(gamma) for chooser in choosers[kind]]
+            return self._map_score(maps, rows, few if is_screening else turns, rule)
 
-        def first_gamma(chooser: MapChooser) -> float:
-            if _is_from_data(chooser.request.feature_map) or not steps:
+        def score_of(kind: int, *, is_screening: bool) -> Any:
+            return partial(score, kind, is_screening)
+
+        def first_gamma(kind: int) -> float:
+            if _is_from_data(wanted[kind]) or not steps:
                 return start
             # Random features are noise where the kernel itself does best.
             gammas = [start * part for part in _PARTS]
-            return max(gammas, key=score_of(chooser, few))
+            return max(gammas, key=score_of(kind, is_screening=True))
 
-        first, *rivals = (self._chooser(kind, scaled, pool) for kind in wanted)
-        value, gamma = climb(score_of(first, probes), first_gamma(first), steps)
+        choosers = [[self._chooser(kind, scaled, p) for p in pools] for kind in wanted]
+        value, gamma = climb(score_of(0, is_screening=False), first_gamma(0), steps)
         found = [(value, gamma, wanted[0])]
-        for kind, rival in zip(wanted[1:], rivals, strict=True):
-            known = score_of(first, few)(gamma)
-            value, own = climb(score_of(rival, few), first_gamma(rival), steps)
-            if value > known - _CLOSE:
-                found.append((*climb(score_of(rival, probes), own, steps), kind))
-        _, gamma, kind = max(found, key=lambda each: each[0])
-        return kind, gamma
+        for kind in range(1, len(wanted)):
+            screened = score_of(kind, is_screening=True)
+            value, own = climb(screened, first_gamma(kind), steps)
+            if value > score(0, True, gamma) - _CLOSE:
+                whole = climb(score_of(kind, is_screening=False), own, steps)
+                found.append((*whole, wanted[kind]))
+        _, gamma, chosen = max(found, key=lambda each: each[0])
+        return chosen, gamma
 
     def _map_score(
         self,
-        feature_map: FeatureMap,
+        feature_maps: list[FeatureMap],
         rows: NDArray[Any],
-        probes: NDArray[np.intp],
+        turns: list[NDArray[np.intp]],
         rule: Any,
     ) -> float:
-        value = self.loo.score(map_overlaps(feature_map, rows, probes), probes)
-        name, gamma = type(feature_map).__name__, feature_map.get_params()["gamma"]
-        self.candidates.append(Candidate(rule, name, gamma, value, len(probes)))
+        """Score of maps of one kind and γ, each of which is asked for its probes."""
+        overlaps = [
+            map_overlaps(feature_map, rows, probes)
+            for feature_map, probes in zip(feature_maps, turns, strict=True)
+        ]
+        value, one = self.loo.score_in_turns(overlaps, turns), feature_maps[0]
+        name, gamma = type(one).__name__, one.get_params()["gamma"]
+        n_probes = sum(map(len, turns))
+        self.candidates.append(Candidate(rule, name, gamma, value, n_probes))
         return value
 
     def _chooser(

@@ -29,6 +29,9 @@ LEVEL_FIELDS: Fields = {
 }
 """Fields of levels in a model file."""
 
+# What it costs to make the levels of a target, and to teach them the first rows.
+_TARGET_COST = 2**16
+
 
 def range_of(target: Floats, bounds: Any) -> tuple[Floats, Floats]:
     """Lowest and highest values (t,) of targets (n, t): given ones, or their own."""
@@ -86,6 +89,7 @@ def check_levels_of_file(learned: Values, reader: Reader) -> None:
     low, high = learned["low"], learned["high"]
     require((low <= high).all(), "low must not exceed high")
     require(len(low) == 1 or not learned["one_target"], "one target has one range")
+    reader.claim(_TARGET_COST * len(low), f"{len(low)} targets")
     count = len(low) * learned["n_levels"]
     reader.claim(OUTCOME_COST * count, f"n_levels, which makes {count} levels,")
     reader.bind("K", count, "n_levels")

@@ -169,6 +169,11 @@ class FactorField:
         numbers = self._field.read(numbers, path, reader)
         if numbers.shape[1] != rank * dim - rank * (rank - 1) // 2:
             raise refusal(path, f"factors of rank {rank}", numbers.shape)
+        with np.errstate(over="ignore"):
+            # Parts by themselves: the modulus may be infinite of finite parts.
+            length = np.square(numbers.real).sum() + np.square(numbers.imag).sum()
+        if not np.isfinite(length):
+            raise refusal(path, "factors of numbers that can be squared", numbers.max())
         return Build(_trapezoids, {"numbers": numbers, "rank": rank, "dim": dim})
 
 

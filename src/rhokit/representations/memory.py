@@ -124,7 +124,7 @@ def estimate_grid_memory(feature_map: Any, load: Load) -> MemoryEstimate:
     nodes = _NODE_NUMBERS if d == 1 else 2 * 2**d
     transform = 2 * nodes * modes * _COMPLEX
     rows = min(batch_rows, feature_map.rows_per_block(batch_rows, n_outcomes, None, 1))
-    block = rows * (2 * d + 8 + 3 * n_outcomes) * 8
+    block = rows * (2 * d + 12 + 3 * n_outcomes) * 8
     planned = _PLANNED_GRID_ROWS * (d + 8) * 8 if n_outcomes == 1 else _PLANNED_PAIRS
     return MemoryEstimate(
         planning=int(planned + transform + _PLANNED_REST),
