@@ -11,7 +11,7 @@ from rhokit.core import GaussianKernel
 from rhokit.estimators.base import OnePassEstimator
 from rhokit.estimators.corrected import CorrectedDensity
 from rhokit.estimators.parameters import MATRIX
-from rhokit.models import Model, draw_samples, series_of
+from rhokit.models import Model, draw_samples, measured_mass, series_of
 from rhokit.readouts import DensityReadOut
 from rhokit.validation import check_count, check_weights, generator
 
@@ -135,6 +135,23 @@ class DensityEstimator(DensityMixin, OnePassEstimator):
         """
         return _floor(self.fitted_model())
 
+    @property
+    def mass_(self) -> float:
+        """What the density would integrate to, as the map alone makes it.
+
+        How much of the rows' kernels the map holds: landmarks miss what lies far from
+        all of them. Densities over landmarks, on grids and of categories are divided
+        by it, so that they integrate to one. Random features are not: theirs is
+        estimated by importance sampling, above what they cannot tell from zero, with
+        a standard error of :attr:`mass_error_`. NaN where it cannot be estimated.
+        """
+        return measured_mass(self.fitted_model())[0]
+
+    @property
+    def mass_error_(self) -> float:
+        """Standard error of :attr:`mass_`; zero where that is known in closed form."""
+        return measured_mass(self.fitted_model())[1]
+
 
 def _floor(model: Model) -> float:
     """Log-density below which the map cannot tell the density from zero."""
@@ -232,6 +249,9 @@ class DMKDE(DensityEstimator):
         On a grid, the coefficients of a Fourier series; else the sums, in the map's
         columns: see :attr:`density_matrix_`.
     floor_ : float
+    mass_, mass_error_ : float
+        What the map alone would have integrated to, before the density was divided by
+        it; of random features, which are not, an estimate and its standard error.
     n_features_in_, feature_names_in_ :
         As everywhere in scikit-learn.
 

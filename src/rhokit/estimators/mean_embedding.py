@@ -33,7 +33,7 @@ class MeanEmbeddingKDE(DensityEstimator):
 
     Attributes
     ----------
-    gamma_, feature_map_, scaling_, floor_ : as for :class:`DMKDE`
+    gamma_, feature_map_, scaling_, floor_, mass_, mass_error_ : as for :class:`DMKDE`
     state_ : FeatureMean
 
     Examples

@@ -1,6 +1,7 @@
 """Models: plan, read-out and state as one frozen value that learns and answers."""
 
 from rhokit.models.density_series import DensitySeries, series_of
+from rhokit.models.mass import measured_mass
 from rhokit.models.model import Model
 from rhokit.models.planning import plan_outcomes
 from rhokit.models.row_sample import MeasuredSample, RowSample
@@ -12,6 +13,7 @@ __all__ = [
     "Model",
     "RowSample",
     "draw_samples",
+    "measured_mass",
     "plan_outcomes",
     "series_of",
 ]

@@ -17,12 +17,13 @@ from rhokit.testing.comparisons import (
     assert_same_model,
     assert_same_state,
 )
+from rhokit.testing.mass_laws import MASS_LAWS
 from rhokit.testing.refusals import assert_refused, bad_rows
 from rhokit.testing.thread_laws import THREAD_LAWS
 from rhokit.testing.unit_laws import UNIT_LAWS
 
 EstimatorLaw = Callable[[EstimatorCase], None]
-ESTIMATOR_LAWS: dict[str, EstimatorLaw] = UNIT_LAWS | THREAD_LAWS
+ESTIMATOR_LAWS: dict[str, EstimatorLaw] = UNIT_LAWS | THREAD_LAWS | MASS_LAWS
 
 
 def _law(*needs: str) -> Callable[[EstimatorLaw], EstimatorLaw]:
