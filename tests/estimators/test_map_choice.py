@@ -9,7 +9,7 @@ from rhokit import DMKDE, GridFeatures, LandmarkFeatures
 def chosen(d, width, *, stream=False, **parameters):
     """The map for rows over a box of so many units of a kernel with γ = 1."""
     ends = np.array([[0.0], [width]]) * np.ones(d)
-    model = DMKDE(gamma=1.0, random_state=0, **parameters)
+    model = DMKDE(gamma=1.0, scale=None, random_state=0, **parameters)
     return type((model.partial_fit if stream else model.fit)(ends).feature_map_)
 
 

@@ -55,7 +55,9 @@ class CorrectedDensity:
         self._kernels = KernelSum(scaled, batch.weights, plan.gamma)
         share = part.weight[0] / model.weight[0]
         self._log_share = float(np.log(min(share, 1.0)))
-        self._log_norm = plan.log_norm(model.representation.power) - self._log_mass(part)
+        self._log_norm = plan.log_norm(model.representation.power) - self._log_mass(
+            part
+        )
 
     def _log_mass(self, part: Any) -> float:
         """Logarithm of the integral: kernels have one, the maps' errors cancel."""

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from rhokit.batch import Batch
 from rhokit.core import ToeplitzDensityMatrix, log_measured
-from rhokit.core.sums import inverse_weight
 from rhokit.features import GridFeatures
 from rhokit.plans import Plan
 from rhokit.plans.proposal import Proposal
@@ -218,13 +217,8 @@ class SeriesRepresentation(Representation):
         return True
 
     def masses(self, state: State, rank: Any) -> NDArray[np.float64]:
-        """Coefficients at zero; every row adds as much to them."""
-        shape = state.total.shape[1:]
-        zero = (*(size // 2 for size in shape[:-1]), 0)
-        means = state.total[(slice(None), *zero)].real * inverse_weight(state.weight)
-        return np.asarray(
-            means * np.exp(-self.grid.log_mass()) * np.prod(self.grid.period_)
-        )
+        """One, to the grid's tolerance: its box holds all kernels, whole."""
+        return np.ones(state.n_outcomes)
 
     def marginal(self, state: State, rank: Any, kept: list[int]) -> tuple[Plan, State]:
         """A slice of every series."""

@@ -213,6 +213,22 @@ def refits(case: EstimatorCase) -> None:
         assert_same_answers(found, wanted, case.tolerance)
 
 
+@_law("fingerprint")
+def gamma_given_back(case: EstimatorCase) -> None:
+    """A γ that was chosen gives the same model when it is given."""
+    estimator, (rows, target) = clone(case.estimator), case.data(60, 1)
+    if estimator.get_params().get("gamma") is None:
+        return
+    chosen = estimator.set_params(gamma="loo").fit(rows, target)
+    if chosen.gamma_ is None:
+        return
+    given = clone(chosen).set_params(gamma=chosen.gamma_).fit(rows, target)
+    assert given.fingerprint() == chosen.fingerprint()
+    queries = case.queries()
+    found, wanted = (answers_of(each, queries) for each in (given, chosen))
+    assert_same_answers(found, wanted)
+
+
 def _assert_same_copy(case: EstimatorCase, again: Any, fitted: Any) -> None:
     queries, more = case.queries(), case.data(20, 3)
     found, wanted = (answers_of(each, queries) for each in (again, fitted))

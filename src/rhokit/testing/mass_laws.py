@@ -32,7 +32,10 @@ def integrates_to_one(case: EstimatorCase) -> None:
     _assert_integrates(fitted, rows)
     if case.has("compact"):
         _assert_integrates(fitted.compact(), rows)
-    if not case.has("marginal") or not fitted.fitted_model().representation.can_integrate:
+    if (
+        not case.has("marginal")
+        or not fitted.fitted_model().representation.can_integrate
+    ):
         return
     for column in range(rows.shape[1]):
         kept = rows.iloc[:, [column]] if hasattr(rows, "iloc") else rows[:, [column]]
