@@ -61,14 +61,12 @@ class CorrectedDensity:
 
     def _log_mass(self, part: Any) -> float:
         """Logarithm of the integral: kernels have one, the maps' errors cancel."""
-        masses = [
-            self._model.representation.masses(state, None)
-            for state in (self._model.state, part)
-        ]
-        if masses[0] is None:
+        masses = self._model.representation.masses
+        whole, sampled = masses(self._model.state, None), masses(part, None)
+        if whole is None or sampled is None:
             return 0.0
-        whole, sampled = (float(each[0]) for each in masses)
-        return float(np.log(max(whole + 1 - sampled, np.finfo(float).eps)))
+        mass = float(whole[0]) + 1 - float(sampled[0])
+        return float(np.log(max(mass, np.finfo(float).eps)))
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Log-density at each row, in the user's units.

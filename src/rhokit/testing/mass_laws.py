@@ -64,20 +64,21 @@ def _integral(model: Any, rows: Floats) -> tuple[float, float]:
     numbers = np.ones(scaled.shape[1], bool) if schema is None else schema.is_number
     if numbers.sum() <= _MOST_LATTICE_COLUMNS:
         nodes, volume = _lattice(scaled[:, numbers], plan.gamma)
-        found, more = (lambda logs: np.exp(logs).sum() * volume), 0.0
+        log_volumes, more = np.full(len(nodes), np.log(volume)), 0.0
     else:
         proposal = Proposal.from_rows(
             scaled[:, numbers], None, plan.gamma, np.random.default_rng(0)
         )
         nodes = proposal.draw(_DRAWS, np.random.default_rng(1))
         drawn = proposal.log_density(nodes) - np.log(2 * np.pi) * numbers.sum() / 2
-        found, more = (lambda logs: np.exp(logs - drawn).mean()), _CHANCE
+        log_volumes, more = -drawn - np.log(_DRAWS), _CHANCE
     total = 0.0
     for values in _category_values(schema):
         points = np.empty((len(nodes), scaled.shape[1]))
         points[:, numbers], points[:, ~numbers] = nodes, values
         asked = plan.scaling.invert(points).astype(plan.feature_map.dtype_)
-        total += float(found(model.log_density(asked) - plan.scaling.log_volume))
+        logs = model.log_density(asked) - plan.scaling.log_volume
+        total += float(np.exp(logs + log_volumes).sum())
     return total, more
 
 
