@@ -297,6 +297,7 @@ class _Run:
     def _model(self, dim):
         return DMKDE(
             gamma=self._subject.gamma,
+            scale=None,
             n_components=dim,
             feature_map=self._subject.feature_map,
             random_state=self._seed,

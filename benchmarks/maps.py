@@ -139,13 +139,13 @@ def _landmarks(rule):
 
 def _sized(feature_map, problem, size, seed):
     sized = clone(feature_map).set_params(n_components=size)
-    return DMKDE(gamma=problem.gamma, feature_map=sized, random_state=seed)
+    return DMKDE(gamma=problem.gamma, scale=None, feature_map=sized, random_state=seed)
 
 
 def _linear(problem, size, seed):
     feature_map = LandmarkFeatures(n_components=size)
     return MeanEmbeddingKDE(
-        gamma=problem.gamma, feature_map=feature_map, random_state=seed
+        gamma=problem.gamma, scale=None, feature_map=feature_map, random_state=seed
     )
 
 
@@ -160,12 +160,12 @@ def _quadrature(problem, size, seed):
         except ValueError as error:
             reason = str(error)
         else:
-            return DMKDE(gamma=problem.gamma, feature_map=feature_map)
+            return DMKDE(gamma=problem.gamma, scale=None, feature_map=feature_map)
     raise ValueError(reason)
 
 
 def _grid(problem, size, seed):
-    return DMKDE(gamma=problem.gamma, feature_map=GRID)
+    return DMKDE(gamma=problem.gamma, scale=None, feature_map=GRID)
 
 
 PAPER = _fourier("phase", "iid")

@@ -57,6 +57,7 @@ class Setting:
         """Arguments that every model takes."""
         return {
             "gamma": self.gamma,
+            "scale": None,
             "n_components": self.n_components,
             "random_state": _FEATURE_SEEDS + self.seed,
         }

@@ -12,7 +12,13 @@ from rhokit import (
     QMRegressor,
 )
 
-PLAN = {"gamma": 0.7, "feature_map": "fourier", "n_components": 16, "random_state": 0}
+PLAN = {
+    "gamma": 0.7,
+    "scale": None,
+    "feature_map": "fourier",
+    "n_components": 16,
+    "random_state": 0,
+}
 
 
 def one_pass_models(**levels):

@@ -202,7 +202,7 @@ class TestMapsOfFrames:
 
 @pytest.fixture(scope="module")
 def model():
-    return DMKDE(n_components=16, gamma=1.0, random_state=0).fit(frame(40))
+    return DMKDE(n_components=16, gamma=1.0, scale=None, random_state=0).fit(frame(40))
 
 
 def place(refused):
@@ -246,7 +246,7 @@ class TestRefusals:
         """With categories or without, whatever numbers a frame makes of them."""
         table = frame().assign(day=values)[[*kept, "day"]]
         with pytest.raises((ValueError, TypeError), match="numbers") as refused:
-            DMKDE(gamma=1.0).fit(convert(table))
+            DMKDE(gamma=1.0, scale=None).fit(convert(table))
         assert refused.value.column == "day"
 
     def test_unknown_category(self, model):
@@ -337,14 +337,14 @@ class TestWideArrays:
 
     @pytest.mark.parametrize("warm_up", [10, 1000])
     def test_of_a_stream(self, warm_up):
-        model = DMKDE(n_components=8, gamma=1.0, random_state=0)
+        model = DMKDE(n_components=8, gamma=1.0, scale=None, random_state=0)
         stream = Stream(model, warm_up=warm_up)
         stream.learn_many(frame(40))
         with self.refused():
             stream.learn_many(self.wide())
 
     def test_of_batches(self):
-        model = DMKDE(n_components=8, gamma=1.0, random_state=0)
+        model = DMKDE(n_components=8, gamma=1.0, scale=None, random_state=0)
         with self.refused():
             fit_batches(model, [frame(40), self.wide()])
 
@@ -358,19 +358,19 @@ class TestNamesThatAreOneAsText:
 
     def test_are_refused_in_questions(self):
         table = frame(40).rename(columns={"price": "1"})
-        model = DMKDE(n_components=16, gamma=1.0, random_state=0).fit(table)
+        model = DMKDE(n_components=16, gamma=1.0, scale=None, random_state=0).fit(table)
         table.insert(0, 1, 0.0)
         with pytest.raises(ValueError, match="both"):
             model.score_samples(table)
 
     def test_numbers_alone_are_names(self):
         table = frame(40).rename(columns={"price": 1})
-        model = DMKDE(n_components=16, gamma=1.0, random_state=0).fit(table)
+        model = DMKDE(n_components=16, gamma=1.0, scale=None, random_state=0).fit(table)
         assert model.schema_.names[0] == "1"
 
 
 def test_a_refit_to_numbers_forgets_the_categories():
-    model = DMKDClassifier(n_components=16, gamma=1.0, random_state=0)
+    model = DMKDClassifier(n_components=16, gamma=1.0, scale=None, random_state=0)
     labels = np.arange(40) % 2
     model.fit(frame(40), labels)
     model.fit(np.random.default_rng(0).normal(size=(40, 3)), labels)

@@ -62,13 +62,15 @@ MAPS = {
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_it_is_the_double_sum_over_pairs(name, d):
     x, y = two_samples(d)
-    a, b = fitted_pair(DMKDE(gamma=GAMMA, feature_map=MAPS[name], random_state=0), x, y)
+    a, b = fitted_pair(
+        DMKDE(gamma=GAMMA, scale=None, feature_map=MAPS[name], random_state=0), x, y
+    )
     assert_allclose(maximum_mean_discrepancy(a, b).value, by_pairs(x, y), rtol=1e-5)
 
 
 def test_the_mean_of_features_has_the_same_discrepancy():
     x, y = two_samples(3)
-    model = MeanEmbeddingKDE(gamma=GAMMA, n_components=100, random_state=0)
+    model = MeanEmbeddingKDE(gamma=GAMMA, scale=None, n_components=100, random_state=0)
     a, b = fitted_pair(model, x, y)
     assert_allclose(maximum_mean_discrepancy(a, b).value, by_pairs(x, y), rtol=1e-5)
 
@@ -76,7 +78,7 @@ def test_the_mean_of_features_has_the_same_discrepancy():
 def test_weights_count_as_copies():
     x, y = two_samples(2)
     weight = np.random.default_rng(1).integers(1, 5, len(x)).astype(float)
-    model = DMKDE(gamma=GAMMA, feature_map=GridFeatures(tol=1e-12))
+    model = DMKDE(gamma=GAMMA, scale=None, feature_map=GridFeatures(tol=1e-12))
     a, b = fitted_pair(model, x, y, sample_weight=weight)
     expected = by_pairs(x, y, x_weight=weight)
     assert_allclose(maximum_mean_discrepancy(a, b).value, expected, rtol=1e-6)
@@ -93,14 +95,14 @@ def test_scaled_columns_are_compared_in_scaled_units():
 @pytest.mark.parametrize("d", [1, 2])
 def test_a_grid_needs_no_matrix(d):
     x, y = two_samples(d)
-    a, b = fitted_pair(DMKDE(gamma=GAMMA), x, y)
+    a, b = fitted_pair(DMKDE(gamma=GAMMA, scale=None), x, y)
     distance = hilbert_schmidt_distance(a.density_matrix_, b.density_matrix_)
     assert_allclose(maximum_mean_discrepancy(a, b).value, distance[0], rtol=1e-6)
 
 
 def test_boxes_of_grids_need_not_be_the_same():
     x, y = two_samples(1, shift=8.0)
-    a = DMKDE(gamma=GAMMA).fit(x)
+    a = DMKDE(gamma=GAMMA, scale=None).fit(x)
     with pytest.warns(UserWarning, match="outside the box"):
         b = a.blank().partial_fit(y)
     before = a.feature_map_, a.state_
@@ -111,10 +113,14 @@ def test_boxes_of_grids_need_not_be_the_same():
 
 
 MODELS = {
-    "grid": DMKDE(gamma=GAMMA),
-    "landmarks": DMKDE(gamma=GAMMA, n_components=32, feature_map="landmarks"),
-    "random features": DMKDE(gamma=GAMMA, n_components=32, feature_map="fourier"),
-    "mean": MeanEmbeddingKDE(gamma=GAMMA, n_components=32),
+    "grid": DMKDE(gamma=GAMMA, scale=None),
+    "landmarks": DMKDE(
+        gamma=GAMMA, scale=None, n_components=32, feature_map="landmarks"
+    ),
+    "random features": DMKDE(
+        gamma=GAMMA, scale=None, n_components=32, feature_map="fourier"
+    ),
+    "mean": MeanEmbeddingKDE(gamma=GAMMA, scale=None, n_components=32),
 }
 
 
@@ -139,10 +145,10 @@ def test_it_is_a_distance(name, seeds):
 @pytest.mark.parametrize(
     ("model", "slack"),
     [
-        pytest.param(DMKDE(gamma=GAMMA), 0.05, id="grid"),
+        pytest.param(DMKDE(gamma=GAMMA, scale=None), 0.05, id="grid"),
         # The mean of ‖φ‖⁴ is taken to be that of ‖φ‖²: too large, never too small.
         pytest.param(
-            DMKDE(gamma=GAMMA, n_components=64, feature_map="landmarks"),
+            DMKDE(gamma=GAMMA, scale=None, n_components=64, feature_map="landmarks"),
             0.05,
             id="landmarks",
         ),
@@ -173,7 +179,9 @@ def test_chance_is_what_two_samples_of_one_distribution_give(model, slack):
 
 def test_chance_is_not_too_small_where_landmarks_do_not_reach():
     rng = np.random.default_rng(0)
-    model = DMKDE(gamma=20.0, n_components=16, feature_map="landmarks", random_state=0)
+    model = DMKDE(
+        gamma=20.0, scale=None, n_components=16, feature_map="landmarks", random_state=0
+    )
     plan = model.fit(rng.normal(size=(500, 2)))
     assert plan.reach(rng.normal(size=(200, 2))).mean() < 0.5
     ratios = [
@@ -187,7 +195,7 @@ def test_chance_is_not_too_small_where_landmarks_do_not_reach():
 
 def test_a_change_is_far_above_chance():
     x, y = two_samples(2, shift=1.5)
-    a, b = fitted_pair(DMKDE(gamma=GAMMA), x, y)
+    a, b = fitted_pair(DMKDE(gamma=GAMMA, scale=None), x, y)
     found = maximum_mean_discrepancy(a, b)
     assert found.ratio > 2
     assert_allclose(found.ratio, found.value / found.chance)
@@ -207,7 +215,7 @@ class TestDependentRows:
     def alarms(rho, every=1, runs=60):
         """How often p is below .05 though nothing has changed."""
         rng = np.random.default_rng(0)
-        plan = DMKDE(gamma=1.0).prepare([[-6.0], [6.0]])
+        plan = DMKDE(gamma=1.0, scale=None).prepare([[-6.0], [6.0]])
         found = 0
         for _ in range(runs):
             rows = [autoregressive(500, rho, rng)[::every] for _ in range(2)]
@@ -234,7 +242,12 @@ def classes_of(x, y):
 @pytest.mark.parametrize("feature_map", ["landmarks", "grid", "fourier"])
 def test_classifiers_compare_all_rows_and_each_class(feature_map):
     x, y = two_samples(2)
-    options = {"gamma": GAMMA, "feature_map": feature_map, "random_state": 0}
+    options = {
+        "gamma": GAMMA,
+        "scale": None,
+        "feature_map": feature_map,
+        "random_state": 0,
+    }
     plan = DMKDClassifier(**options, n_components=100)
     both = np.concatenate([x, y])
     plan.prepare(both, np.concatenate(classes_of(x, y)))
@@ -262,7 +275,9 @@ def test_classifiers_compare_all_rows_and_each_class(feature_map):
 def test_classes_that_one_model_lacks_are_left_out():
     x, y = two_samples(2)
     left, right = classes_of(x, y)
-    plan = DMKDClassifier(gamma=GAMMA, n_components=32, random_state=0).prepare(x, left)
+    plan = DMKDClassifier(
+        gamma=GAMMA, scale=None, n_components=32, random_state=0
+    ).prepare(x, left)
     a = plan.blank().partial_fit(x, left)
     other = np.where(right == "left", "new", right)
     b = plan.blank().partial_fit(y, other)
@@ -277,6 +292,7 @@ def test_regressors_compare_all_rows_whatever_their_targets(n_targets):
     targets = both[:, :n_targets] if n_targets > 1 else both[:, 0]
     plan = QMRegressor(
         gamma=GAMMA,
+        scale=None,
         feature_map=GridFeatures(tol=1e-12),
         n_levels=6,
         beta=20.0,
@@ -286,13 +302,17 @@ def test_regressors_compare_all_rows_whatever_their_targets(n_targets):
     b = plan.blank().partial_fit(y, targets[60:])
     found = maximum_mean_discrepancy(a, b)
     assert_allclose(found.value, by_pairs(x, y), rtol=1e-5)
-    rows = fitted_pair(DMKDE(gamma=GAMMA, feature_map=GridFeatures(tol=1e-12)), x, y)
+    rows = fitted_pair(
+        DMKDE(gamma=GAMMA, scale=None, feature_map=GridFeatures(tol=1e-12)), x, y
+    )
     assert_allclose(found.chance, maximum_mean_discrepancy(*rows).chance, rtol=1e-5)
 
 
 def test_factors_are_compared_like_the_sums_they_stand_for():
     x, y = two_samples(2)
-    plan = DMKDClassifier(gamma=GAMMA, feature_map="landmarks", n_components=32)
+    plan = DMKDClassifier(
+        gamma=GAMMA, scale=None, feature_map="landmarks", n_components=32
+    )
     both = np.concatenate([x, y])
     plan.set_params(random_state=0).prepare(both, np.concatenate(classes_of(x, y)))
     labels = classes_of(x, y)

@@ -27,7 +27,9 @@ from rhokit import (
 # Small, so that the many fits of the checks are quick; the same code paths.
 ESTIMATORS = [
     DMKDE(n_components=32, random_state=0),
-    DMKDE(gamma=0.5, n_components=16, feature_map="fourier", random_state=0),
+    DMKDE(
+        gamma=0.5, scale=None, n_components=16, feature_map="fourier", random_state=0
+    ),
     DMKDE(gamma="silverman", n_components=32, scale="whiten", rank=0.5, random_state=0),
     DMKDE(
         gamma="median",
@@ -39,6 +41,7 @@ ESTIMATORS = [
     DMKDClassifier(n_components=32, random_state=0),
     DMKDClassifier(
         gamma=0.5,
+        scale=None,
         n_components=64,
         feature_map="fourier",
         priors="uniform",

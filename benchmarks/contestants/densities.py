@@ -63,7 +63,7 @@ class Ours:
     def __init__(self, facts, kind="DMKDE", **parameters):
         import rhokit
 
-        given = {"gamma": facts["gamma"], "random_state": 0}
+        given = {"gamma": facts["gamma"], "scale": None, "random_state": 0}
         self._model = getattr(rhokit, kind)(**given | parameters)
 
     def fit(self, rows, target=None):

@@ -28,7 +28,12 @@ def run(repeats, seed=0):
 
 def models(gamma, n_components, seed, first="auto"):
     """The default map first, then what stands beside it."""
-    common = {"gamma": gamma, "n_components": n_components, "random_state": seed}
+    common = {
+        "gamma": gamma,
+        "scale": None,
+        "n_components": n_components,
+        "random_state": seed,
+    }
     return {
         first: DMKDE(feature_map=first, **common),
         "fourier": DMKDE(feature_map="fourier", **common),

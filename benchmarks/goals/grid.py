@@ -66,7 +66,7 @@ def exactness(sizes=(10, 1_000, 100_000, 1_000_000), n_queries=200, seed=0):
                 queries = _queries(rows, n_queries, rng)
                 median = gamma_by_rule("median", rows, rng=rng)
                 for factor in _FACTORS:
-                    model = DMKDE(gamma=factor * median).fit(rows)
+                    model = DMKDE(gamma=factor * median, scale=None).fit(rows)
                     if type(model.feature_map_).__name__ != "GridFeatures":
                         refused += 1
                         continue
@@ -111,8 +111,14 @@ def against_dense(n=2_000, seed=0):
     rng = np.random.default_rng(seed)
     for d, gamma in ((1, 50.0), (2, 2.0)):
         rows = rng.normal(size=(n, d))
-        grid = DMKDE(gamma=gamma, feature_map="grid").fit(rows).density(rows)
-        dense = DMKDE(gamma=gamma, feature_map="quadrature").fit(rows).density(rows)
+        grid = (
+            DMKDE(gamma=gamma, scale=None, feature_map="grid").fit(rows).density(rows)
+        )
+        dense = (
+            DMKDE(gamma=gamma, scale=None, feature_map="quadrature")
+            .fit(rows)
+            .density(rows)
+        )
         yield Result(
             f"{d}-D, {n:,} rows, γ = {gamma:g}",
             "difference of grid and dense state / peak",
@@ -157,9 +163,9 @@ def against_bare(threads, repeats, d, n=1_000_000, n_queries=100_000, seed=0):
     rng = np.random.default_rng(seed)
     rows, queries = rng.normal(size=(n, d)), rng.normal(size=(n_queries, d))
     gamma = gamma_by_rule("scott", rows)
-    model = DMKDE(gamma=gamma).fit(rows)
+    model = DMKDE(gamma=gamma, scale=None).fit(rows)
     bare = BareKDE(model, rows, queries, threads)
-    jobs = {"rhokit": lambda: DMKDE(gamma=gamma).fit(rows).density(queries)}
+    jobs = {"rhokit": lambda: DMKDE(gamma=gamma, scale=None).fit(rows).density(queries)}
     jobs["bare"] = bare
     times = interleaved(jobs, repeats)
     checked = queries[:200]
@@ -188,7 +194,7 @@ def against_kdepy(threads, repeats, n=1_000_000, n_points=1024, seed=0):
     gamma = gamma_by_rule("scott", x[:, None])
     bandwidth = 1 / math.sqrt(2 * gamma)
     jobs = {
-        "rhokit": lambda: DMKDE(gamma=gamma).fit(x[:, None]).grid(n_points),
+        "rhokit": lambda: DMKDE(gamma=gamma, scale=None).fit(x[:, None]).grid(n_points),
         "KDEpy": lambda: FFTKDE(bw=bandwidth).fit(x).evaluate(n_points),
     }
     times = interleaved(jobs, repeats)
@@ -228,11 +234,11 @@ def against_trees(threads, n=1_000_000, n_queries=100_000, n_timed=200, seed=0):
     rows, queries = rng.normal(size=(n, 1)), rng.normal(size=(n_queries, 1))
     gamma = gamma_by_rule("scott", rows)
     tree = KernelDensity(bandwidth=1 / math.sqrt(2 * gamma), rtol=1e-2)
-    fitted = DMKDE(gamma=gamma).fit(rows)
+    fitted = DMKDE(gamma=gamma, scale=None).fit(rows)
     times = interleaved(
         {
-            "all": lambda: DMKDE(gamma=gamma).fit(rows).density(queries),
-            "drawn": lambda: DMKDE(gamma=gamma).fit(rows).grid(1024),
+            "all": lambda: DMKDE(gamma=gamma, scale=None).fit(rows).density(queries),
+            "drawn": lambda: DMKDE(gamma=gamma, scale=None).fit(rows).grid(1024),
             "grid": lambda: fitted.grid(1024),
             "fit": lambda: tree.fit(rows),
             "few": lambda: tree.score_samples(queries[:n_timed]),
@@ -278,7 +284,7 @@ def bandwidths(repeats, n=1_000_000, seed=0):
 
     times = interleaved(
         {
-            "fit": lambda: DMKDE(gamma=gamma).fit(rows),
+            "fit": lambda: DMKDE(gamma=gamma, scale=None).fit(rows),
             "loo": lambda: DMKDE(random_state=0).fit(rows),
             "sheather_jones": lambda: sheather_jones(x, np.ones(n)),
             "improved_sheather_jones": kdepy,

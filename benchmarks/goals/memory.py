@@ -105,7 +105,9 @@ def main():
     for name in ("n", "d", "n_components", "seed"):
         parser.add_argument(name, type=int)
     sizes = parser.parse_args()
-    model = DMKDE(gamma=10.0, n_components=sizes.n_components, random_state=0)
+    model = DMKDE(
+        gamma=10.0, scale=None, n_components=sizes.n_components, random_state=0
+    )
     imported, rows = resident_megabytes()[0], 0
     for batch in batches(sizes.n, sizes.d, sizes.seed):
         model.partial_fit(batch)

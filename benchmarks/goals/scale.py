@@ -133,7 +133,9 @@ def _throughput(folder, repeats, seed, n=2_000_000, d=10):
     path = write_parquet(folder / "medium.parquet", n, d, seed)
     rows = np.concatenate(list(batches(n, d, seed)))
     for n_components in (512, 1024):
-        plan = DMKDE(gamma=_GAMMA, n_components=n_components, random_state=0)
+        plan = DMKDE(
+            gamma=_GAMMA, scale=None, n_components=n_components, random_state=0
+        )
         plan.prepare(rows[:20_000])
         jobs = {
             "file": lambda plan=plan: fit_files(plan.blank(), path),
@@ -169,7 +171,7 @@ def _dask(folder, repeats, seed, n=2_000_000, d=10, n_components=512):
 
     path = folder / "medium.parquet"
     rows = np.concatenate(list(batches(n, d, seed)))
-    plan = DMKDE(gamma=_GAMMA, n_components=n_components, random_state=0)
+    plan = DMKDE(gamma=_GAMMA, scale=None, n_components=n_components, random_state=0)
     plan.prepare(rows[:20_000])
     chunked = da.from_array(rows, chunks=(100_000, d))
     with _cluster() as cluster, Client(cluster) as client:
@@ -238,7 +240,9 @@ def _single_rows(repeats, seed, n=20_000, d=10, n_components=512):
 
     rows = next(batches(n, d, seed))[:n].astype(float)
     listed = rows.tolist()
-    plan = DMKDE(gamma=_GAMMA, n_components=n_components, random_state=0).prepare(rows)
+    plan = DMKDE(
+        gamma=_GAMMA, scale=None, n_components=n_components, random_state=0
+    ).prepare(rows)
 
     def buffered():
         stream = Stream(plan.blank())
@@ -265,7 +269,7 @@ def _model_files(repeats, seed, n_components=1024, d=50):
     rows = next(batches(50_000, d, seed))
     labels = np.arange(len(rows)) % 10
     model = rhokit.DMKDClassifier(
-        gamma=1.0, n_components=n_components, rank=64, random_state=0
+        gamma=1.0, scale=None, n_components=n_components, rank=64, random_state=0
     ).fit(rows[:20_000], labels[:20_000])
     sizes, times = {}, {}
     for state in ("exact", "factor"):

@@ -30,6 +30,7 @@ def fourier_model(dim, seed=0, rank=None):
     """DMKDE with the paper's map and a given γ: nothing but sums and products."""
     return DMKDE(
         gamma=_GAMMA,
+        scale=None,
         n_components=dim,
         feature_map="fourier",
         rank=rank,
@@ -131,6 +132,7 @@ def against_exact(
     rivals = {way: FusedExactKDE(rows, gamma, way) for way in ("loop", "product")}
     common = {
         "gamma": gamma,
+        "scale": None,
         "n_components": n_landmarks,
         "feature_map": "landmarks",
         "random_state": seed,

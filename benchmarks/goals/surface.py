@@ -153,7 +153,7 @@ def categories(repeats, seed=0, n=8000, n_test=4000, n_components=1000):
         seed=seed,
         details={"rows": n, **scores},
     )
-    density = DMKDE(gamma=1.0, **options).prepare(frame[:n])
+    density = DMKDE(gamma=1.0, scale=None, **options).prepare(frame[:n])
     wide = density.check_batch(density.schema_.encode(frame), encoded=True)
     jobs = {
         "frame": lambda: density.blank().partial_fit(frame),

@@ -174,6 +174,7 @@ def main():
     rows, target = wavy_rows(sizes.n, sizes.d, sizes.seed)
     model = QMRegressor(
         gamma=1.0,
+        scale=None,
         n_components=sizes.n_components,
         feature_map="fourier",
         n_levels=sizes.n_levels,

@@ -97,7 +97,12 @@ def one_rule(panel, gamma, rows, queries, errors, most, seed):
         for error in errors:
             details = {"panel": panel, "gamma": gamma, "map": kind, "asked": error}
             common = {"seed": seed, "details": details}
-            given = {"gamma": gamma, "feature_map": kind, "max_components": most[kind]}
+            given = {
+                "gamma": gamma,
+                "scale": None,
+                "feature_map": kind,
+                "max_components": most[kind],
+            }
             try:
                 size = n_components_for(error, sample, **given, random_state=seed)
             except ValueError:

@@ -75,7 +75,7 @@ def _draw(panel, n, n_queries, seed):
 def _models(panel, gamma, sizes, seed):
     """Name, D and model of each; the grid is as large as γ and the rows ask for."""
     for size in sizes:
-        common = {"gamma": gamma, "n_components": size}
+        common = {"gamma": gamma, "scale": None, "n_components": size}
         common |= {"random_state": _FEATURE_SEEDS + seed}
         yield IID, size, DMKDE(feature_map="fourier", **common)
         pairs = FourierFeatures(
@@ -87,7 +87,7 @@ def _models(panel, gamma, sizes, seed):
         yield RFF, size, MeanEmbeddingKDE(feature_map="fourier", **common)
         yield LANDMARKS, size, DMKDE(feature_map="landmarks", **common)
     if panel != MNIST:
-        yield GRID, None, DMKDE(gamma=gamma)
+        yield GRID, None, DMKDE(gamma=gamma, scale=None)
 
 
 def errors(model, at, exact_logs, truth, panel):

@@ -101,7 +101,12 @@ def exact_jobs(rows, at, gamma, tree_rows):
 
 def our_jobs(rows, at, gamma, n_components, rank):
     """DMKDE of several maps, which have answered once: the first time they factor."""
-    common = {"gamma": gamma, "n_components": n_components, "random_state": 0}
+    common = {
+        "gamma": gamma,
+        "scale": None,
+        "n_components": n_components,
+        "random_state": 0,
+    }
     full = DMKDE(feature_map="fourier", **common).fit(rows)
     models = {
         PAPER: copy(full).set_params(rank=rank),
@@ -109,7 +114,7 @@ def our_jobs(rows, at, gamma, n_components, rank):
         LANDMARKS: DMKDE(feature_map="landmarks", **common).fit(rows),
     }
     if rows.shape[1] <= 2:
-        models[AUTO] = DMKDE(gamma=gamma).fit(rows)
+        models[AUTO] = DMKDE(gamma=gamma, scale=None).fit(rows)
     for model in models.values():
         model.score_samples(at[:1])
     return {name: partial(model.score_samples, at) for name, model in models.items()}

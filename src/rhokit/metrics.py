@@ -136,7 +136,7 @@ def class_discrepancies(a: Any, b: Any) -> dict[Any, Discrepancy]:
     >>> from rhokit.metrics import class_discrepancies
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.normal(size=(600, 3)), np.repeat(["left", "right"], 300)
-    >>> model = DMKDClassifier(gamma=0.2, n_components=64, random_state=0)
+    >>> model = DMKDClassifier(gamma=0.2, scale=None, n_components=64, random_state=0)
     >>> old = model.fit(X, y)
     >>> moved = X + 0.7 * (y == "right")[:, None]
     >>> new = old.blank().partial_fit(moved[::2], y[::2])

@@ -40,7 +40,9 @@ def errors_by_size(way, problem, sizes, seeds=1):
 
 def test_error_is_that_of_the_densities_written_out():
     problem = Problem(LINE, 300)
-    model = DMKDE(gamma=16.0, n_components=32, feature_map="fourier", random_state=3)
+    model = DMKDE(
+        gamma=16.0, scale=None, n_components=32, feature_map="fourier", random_state=3
+    )
     found = model.fit(problem.rows).density(problem.queries)
     squares = (problem.queries - problem.rows[:, 0]) ** 2
     exact = np.exp(-16 * squares).mean(axis=1) * np.sqrt(16 / np.pi)
@@ -87,7 +89,7 @@ def test_quadrature_takes_the_smallest_tolerance_that_fits():
 def test_grid_has_a_size_of_its_own():
     problem = Problem(SPIRALS, 300)
     ((size, result),) = errors_by_size(GRID, problem, (16, 64)).items()
-    model = DMKDE(gamma=problem.gamma).fit(problem.rows)
+    model = DMKDE(gamma=problem.gamma, scale=None).fit(problem.rows)
     assert size == result.details["columns"] == model.state_.total.size
     assert result.value < 1e-8
 

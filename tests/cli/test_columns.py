@@ -21,7 +21,7 @@ def test_whatever_is_a_number_is_asked_as_one(tmp_path):
     rng = np.random.default_rng(0)
     flags, codes = rng.random(100) < 0.5, rng.integers(0, 5, 100)
     X = np.column_stack([flags, codes, rng.normal(size=100)]).astype(float)
-    model = rhokit.DMKDE(gamma=0.5, n_components=32, random_state=0).fit(X)
+    model = rhokit.DMKDE(gamma=0.5, scale=None, n_components=32, random_state=0).fit(X)
     rhokit.save(model, tmp_path / "m.rho")
     table = pa.table(
         {

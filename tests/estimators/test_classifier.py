@@ -50,6 +50,7 @@ def small(**parameters):
     """A classifier with the paper's map that is quick to fit."""
     shared = {
         "gamma": 0.7,
+        "scale": None,
         "feature_map": "fourier",
         "n_components": 24,
         "random_state": 0,
@@ -153,7 +154,9 @@ class TestDefinition:
         joint = dmkdc_joint(
             states_of(model, rows), labels, bare.fit(rows).transform(QUERIES)
         )
-        expected = joint.sum(axis=1) / (np.pi / 0.7)
+        own = states_of(model, rows)
+        mass = np.vecdot(own @ bare.mass_matrix(), own).mean()
+        expected = joint.sum(axis=1) / (np.pi / 0.7) / mass
         assert_allclose(np.exp(model.score_samples(QUERIES)), expected, atol=1e-10)
         assert np.all(np.diff(model.score_samples(FAR)) < 0)
 
@@ -260,7 +263,11 @@ MODELS = {
     "uniform": small(priors="uniform", rank=6),
     "rejecting": small(reject=0.1),
     "joint": QMClassifier(
-        gamma=0.7, feature_map="fourier", n_components=16, output_map="softmax"
+        gamma=0.7,
+        scale=None,
+        feature_map="fourier",
+        n_components=16,
+        output_map="softmax",
     ).set_params(random_state=0),
 }
 
@@ -483,7 +490,10 @@ class TestReject:
             ).sum()
             for i in range(45)
         ]
-        logs = np.log(np.array(left) / (np.pi / 1.5))[in_sample(model, rows)]
+        own = states_of(model, rows)
+        masses = np.vecdot(own @ bare.mass_matrix(), own)
+        left = np.array(left) / ((masses.sum() - masses) / 44)  # without each row
+        logs = np.log(left / (np.pi / 1.5))[in_sample(model, rows)]
         expected = np.quantile(logs, 0.1, method="inverted_cdf")
         assert_allclose(model.threshold_, expected, rtol=1e-7)
 
@@ -697,14 +707,14 @@ class TestErrors:
         with pytest.raises(ValueError, match="differ in scaling"):
             model.merge(good, small(gamma=2.0).fit(rows, labels))
         with pytest.raises(TypeError, match="of its own class, got QMClassifier"):
-            model.merge(QMClassifier(gamma=0.7).fit(rows, labels))
+            model.merge(QMClassifier(gamma=0.7, scale=None).fit(rows, labels))
         assert pickle.dumps(model) == before
 
     def test_equal_rows_need_a_number(self):
         rows, labels = np.ones((10, 2)), np.arange(10) % 2
         with pytest.raises(ValueError, match=r"all equal.*give gamma as a number"):
             DMKDClassifier().fit(rows, labels)
-        model = DMKDClassifier(gamma=1.0).fit(rows, labels)
+        model = DMKDClassifier(gamma=1.0, scale=None).fit(rows, labels)
         assert_allclose(model.predict_proba(rows[:1]), [[0.5, 0.5]])
 
     def test_not_fitted(self, rows, labels):
@@ -818,7 +828,11 @@ class TestPriorsOfLabelsThatCome:
     X: ClassVar = np.random.default_rng(0).normal(size=(60, 2))
     Y: ClassVar = np.arange(60) % 2
     MODEL: ClassVar = DMKDClassifier(
-        gamma=1.0, feature_map="landmarks", priors=[0.3, 0.7], random_state=0
+        gamma=1.0,
+        scale=None,
+        feature_map="landmarks",
+        priors=[0.3, 0.7],
+        random_state=0,
     )
 
     def test_others_are_refused_and_leave_the_model_as_it_was(self):
@@ -850,7 +864,9 @@ class TestPriorsOfLabelsThatCome:
 @pytest.mark.parametrize("priors", ["empirical", "uniform"])
 def test_a_single_row_that_is_left_rejects_nothing(priors):
     rows, labels = np.eye(3), np.array(["a", "b", "a"])
-    model = DMKDClassifier(gamma=1.0, reject=0.1, priors=priors, random_state=0)
+    model = DMKDClassifier(
+        gamma=1.0, scale=None, reject=0.1, priors=priors, random_state=0
+    )
     model.fit(rows, labels).unlearn(rows[1:], labels[1:])
     assert model.threshold_ == -np.inf  # without the row there is no density
     assert model.predict(rows + 9).tolist() == ["a"] * 3

@@ -30,7 +30,7 @@ def relative_rmse(logs, expected):
 
 
 def model_of(rows, **parameters):
-    given = {"gamma": GAMMA, "n_components": 64, "random_state": 0}
+    given = {"gamma": GAMMA, "scale": None, "n_components": 64, "random_state": 0}
     return DMKDE(**given | parameters).fit(rows)
 
 
@@ -53,10 +53,14 @@ def test_the_formula_written_out():
     kernels = np.exp(-GAMMA * cdist(queries, sample, "sqeuclidean"))
     mass = (np.pi / GAMMA) ** (5 / 2)
     shares = weights / weights.sum()
-    formula = model.density(queries) + (kernels - represented) @ shares / mass
+    undivided = model.density(queries) * model.mass_
+    formula = undivided + (kernels - represented) @ shares / mass
     least = (kernels @ shares) * weights.sum() / 800 / mass
+    states = phi(sample)
+    held = shares @ np.vecdot(states @ model.feature_map_.mass_matrix(), states)
+    expected = np.maximum(formula, least) / (model.mass_ + 1 - held)
     found = model.corrected(sample, sample_weight=weights).density(queries)
-    assert_allclose(found, np.maximum(formula, least), rtol=1e-9)
+    assert_allclose(found, expected, rtol=1e-9)
 
 
 def test_a_sample_makes_the_error_smaller_than_map_and_sample_alone():
@@ -97,8 +101,8 @@ def test_categories_beside_numbers():
     rng = np.random.default_rng(0)
     frame = pandas.DataFrame({"x": rng.normal(size=300), "y": rng.normal(size=300)})
     frame["kind"] = pandas.Categorical(rng.choice(["a", "b", "c"], 300))
-    rich = DMKDE(gamma=3.0, n_components=300, random_state=0).fit(frame)
-    poor = DMKDE(gamma=3.0, n_components=20, random_state=0).fit(frame)
+    rich = DMKDE(gamma=3.0, scale=None, n_components=300, random_state=0).fit(frame)
+    poor = DMKDE(gamma=3.0, scale=None, n_components=20, random_state=0).fit(frame)
     found = poor.corrected(frame).score_samples(frame[:50])
     assert_allclose(found, rich.score_samples(frame[:50]), atol=1e-5)
 

@@ -95,7 +95,7 @@ class TestFewPoints:
     def test_modes_need_no_transforms(self, d, monkeypatch):
         rows = np.random.default_rng(0).normal(size=(8, d))
         grid = GridFeatures(tol=1e-4)
-        series = DMKDE(gamma=40.0 / d, feature_map=grid).fit(rows).series()
+        series = DMKDE(gamma=40.0 / d, scale=None, feature_map=grid).fit(rows).series()
         with monkeypatch.context() as patch:
             patch.setattr(Series, "values", forbidden)
             few = series.modes()
@@ -115,7 +115,12 @@ class TestFewRowsOfAClass:
 
     @pytest.mark.parametrize("gamma", [1e-3, 0.1, 10.0])
     def test_predictions_are_those_of_the_whole_matrix(self, data, gamma, monkeypatch):
-        options = {"gamma": gamma, "feature_map": "landmarks", "random_state": 0}
+        options = {
+            "gamma": gamma,
+            "scale": None,
+            "feature_map": "landmarks",
+            "random_state": 0,
+        }
         with monkeypatch.context() as patch:
             patch.setattr(DensityMatrix, "change_basis", forbidden)
             few = DMKDClassifier(**options).fit(*data).predict_proba(data[0])

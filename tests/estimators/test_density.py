@@ -60,8 +60,14 @@ class TestDefinition:
         ids=repr,
     )
     def test_full_rank_is_the_definition(self, rows, queries, feature_map):
-        model = DMKDE(gamma=0.7, feature_map=feature_map, random_state=3).fit(rows)
+        model = DMKDE(
+            gamma=0.7, scale=None, feature_map=feature_map, random_state=3
+        ).fit(rows)
         expected = definition_of_dmkde(model.feature_map_, rows, queries, 0.7)
+        form = model.feature_map_.mass_matrix()
+        if form is not None:  # its integral, which is divided by
+            states = model.feature_map_.transform(rows)
+            expected = expected / np.vecdot(states @ form, states).mean()
         # Relative to the peak: the shift of the Cholesky factor is absolute. Whitening
         # landmarks that are nearly dependent blows rounding up.
         tol = 1e-10 if isinstance(feature_map, LandmarkFeatures) else 1e-12
@@ -71,7 +77,7 @@ class TestDefinition:
 
     def test_rank_is_the_truncated_definition(self, rows, queries):
         feature_map = FourierFeatures(n_components=40, random_state=0)
-        model = DMKDE(gamma=0.7, feature_map=feature_map, rank=5).fit(rows)
+        model = DMKDE(gamma=0.7, scale=None, feature_map=feature_map, rank=5).fit(rows)
         states = model.feature_map_.transform(rows)
         values, vectors = np.linalg.eigh(states.T @ states / len(rows))
         kept = (vectors[:, -5:] * values[-5:]) @ vectors[:, -5:].T
@@ -81,7 +87,13 @@ class TestDefinition:
 
     @pytest.mark.parametrize("rank", [3, 0.1, "elbow"])
     def test_truncation_never_adds_density(self, rows, queries, rank):
-        full = DMKDE(gamma=0.7, feature_map="fourier", n_components=64, random_state=0)
+        full = DMKDE(
+            gamma=0.7,
+            scale=None,
+            feature_map="fourier",
+            n_components=64,
+            random_state=0,
+        )
         full.fit(rows)
         low = DMKDE(**{**full.get_params(), "rank": rank}).fit(rows)
         assert np.all(low.density(queries) <= full.density(queries) * (1 + 1e-9))
@@ -95,7 +107,7 @@ class TestDefinition:
 
     def test_agrees_with_scikit_learn(self, rows, queries):
         theirs = KernelDensity(bandwidth=1 / np.sqrt(2 * 0.7), rtol=1e-12).fit(rows)
-        ours = DMKDE(gamma=0.7, feature_map="landmarks").fit(rows)
+        ours = DMKDE(gamma=0.7, scale=None, feature_map="landmarks").fit(rows)
         near = theirs.score_samples(queries) > -12
         assert near.sum() > 20
         assert_allclose(
@@ -105,14 +117,16 @@ class TestDefinition:
         )
 
     def test_far_rows_keep_finite_and_ordered_log_densities(self, rows):
-        model = DMKDE(gamma=0.7, feature_map="landmarks", dtype="float32").fit(rows)
+        model = DMKDE(
+            gamma=0.7, scale=None, feature_map="landmarks", dtype="float32"
+        ).fit(rows)
         far = np.outer(10.0 ** np.arange(1, 7), [1.0, 1.0])
         logs = model.score_samples(far)
         assert np.isfinite(logs).all()
         assert np.all(np.diff(logs) < 0)
 
     def test_a_grid_is_zero_outside_its_box(self, rows):
-        model = DMKDE(gamma=0.7).fit(rows)
+        model = DMKDE(gamma=0.7, scale=None).fit(rows)
         assert isinstance(model.feature_map_, GridFeatures)
         images = rows[:5] + np.array([model.feature_map_.period_[0], 0.0])
         assert_array_equal(model.score_samples(images), -np.inf)
@@ -146,18 +160,23 @@ class TestUnits:
     @pytest.mark.parametrize("gamma", ["loo", "scott", "silverman", "median"])
     def test_metres_or_millimetres(self, rows, queries, gamma):
         units = np.array([1000.0, 0.01])
-        shared = {"gamma": gamma, "feature_map": "landmarks", "random_state": 0}
+        shared = {
+            "gamma": gamma,
+            "scale": None,
+            "feature_map": "landmarks",
+            "random_state": 0,
+        }
         plain = DMKDE(**shared).fit(rows).score_samples(queries)
         other = DMKDE(**shared).fit(rows * units).score_samples(queries * units)
         assert_allclose(other, plain - np.log(units).sum(), rtol=1e-4, atol=1e-4)
 
     def test_a_number_is_in_the_units_of_the_rows(self, rows):
-        assert DMKDE(gamma=2.0).fit(rows).scaling_.is_identity
+        assert DMKDE(gamma=2.0, scale=None).fit(rows).scaling_.is_identity
         assert not DMKDE(gamma="scott").fit(rows).scaling_.is_identity
         assert DMKDE(gamma="scott", scale=None).fit(rows).scaling_.is_identity
 
     def test_score_is_the_mean_log_density(self, rows, queries):
-        model = DMKDE(gamma=1.0, feature_map="landmarks").fit(rows)
+        model = DMKDE(gamma=1.0, scale=None, feature_map="landmarks").fit(rows)
         logs = model.score_samples(queries)
         weights = np.arange(50.0)
         assert_allclose(model.score(queries), logs.mean())
@@ -178,7 +197,13 @@ class TestLeaveOneOut:
         )
 
     def test_unlearned_row_by_row(self, rows):
-        model = DMKDE(gamma=0.7, feature_map="fourier", n_components=32, random_state=0)
+        model = DMKDE(
+            gamma=0.7,
+            scale=None,
+            feature_map="fourier",
+            n_components=32,
+            random_state=0,
+        )
         model.fit(rows)
         left = model.score_samples(rows[:5], leave_one_out=True)
         for row, expected in zip(rows[:5], left, strict=True):
@@ -190,7 +215,12 @@ class TestLeaveOneOut:
         """ρ without the row, measured in the eigenvectors of ρ that are kept."""
         X = np.random.default_rng(0).normal(size=(300, 4))
         model = DMKDE(
-            gamma=1.0, feature_map=feature_map, n_components=64, rank=8, random_state=0
+            gamma=1.0,
+            scale=None,
+            feature_map=feature_map,
+            n_components=64,
+            rank=8,
+            random_state=0,
         ).fit(X)
         states = model.feature_map_.transform(model.scaling_.apply(X))
         rho = states.T @ states
@@ -198,7 +228,12 @@ class TestLeaveOneOut:
         seen = states @ kept  # (300, 8)
         rest = [s @ (kept.T @ rho @ kept - np.outer(s, s)) @ s / 299 for s in seen]
         left = model.score_samples(X, leave_one_out=True)
-        norm = model.fitted_model().log_norm()
+        form = model.feature_map_.mass_matrix()
+        if form is not None:
+            form = kept.T @ form @ kept
+            masses = np.array([np.vdot(kept.T @ rho @ kept, form)] * 300)
+            rest = rest / ((masses - np.vecdot(seen @ form, seen)) / 299)
+        norm = model.plan_.log_norm(2)
         assert_allclose(left, np.log(rest) + norm, rtol=1e-6)
         unlearned = [
             model.blank().merge(model).unlearn(row).score_samples(row)[0]
@@ -210,7 +245,11 @@ class TestLeaveOneOut:
     def test_needs_the_sums(self, rows):
         for rank in (None, 5):
             model = DMKDE(
-                gamma=0.7, feature_map="landmarks", n_components=20, rank=rank
+                gamma=0.7,
+                scale=None,
+                feature_map="landmarks",
+                n_components=20,
+                rank=rank,
             ).fit(rows)
             whole = model.score_samples(rows, leave_one_out=True)
             assert np.isfinite(whole).all()
@@ -218,7 +257,7 @@ class TestLeaveOneOut:
                 asked = rows[:, : other.n_features_in_]
                 with pytest.raises(ValueError, match="only a factor"):
                     other.score_samples(asked, leave_one_out=True)
-        grid = DMKDE(gamma=0.7).fit(rows)
+        grid = DMKDE(gamma=0.7, scale=None).fit(rows)
         assert_allclose(
             grid.compact().score_samples(rows, leave_one_out=True),
             grid.score_samples(rows, leave_one_out=True),
@@ -277,7 +316,7 @@ class TestInput:
     def test_containers(self, rows, queries, convert, feature_map):
         if feature_map == "quadrature":
             feature_map = QuadratureFeatures(tol=1e-2)
-        model = DMKDE(gamma=0.7, feature_map=feature_map, n_components=32)
+        model = DMKDE(gamma=0.7, scale=None, feature_map=feature_map, n_components=32)
         model.set_params(random_state=0)
         plain = model.fit(rows).density(queries)
         other = model.fit(convert(rows)).density(convert(queries))
@@ -285,13 +324,18 @@ class TestInput:
 
     def test_integers(self):
         X = np.random.default_rng(0).integers(0, 9, (80, 2))
-        model = DMKDE(gamma=0.2, n_components=128)
+        model = DMKDE(gamma=0.2, scale=None, n_components=128)
         plain = model.fit(X.astype(float)).density(X)
         assert_allclose(model.fit(X).density(X), plain)
 
     @pytest.mark.parametrize("feature_map", ["fourier", "landmarks", "quadrature"])
     def test_single_precision(self, rows, queries, feature_map):
-        shared = {"gamma": 0.7, "feature_map": feature_map, "random_state": 0}
+        shared = {
+            "gamma": 0.7,
+            "scale": None,
+            "feature_map": feature_map,
+            "random_state": 0,
+        }
         shared["n_components"] = 128  # more than rows: every row is a landmark
         wide = DMKDE(**shared).fit(rows)
         narrow = DMKDE(**shared).fit(rows.astype(np.float32))
@@ -308,38 +352,40 @@ class TestInput:
     @pytest.mark.parametrize("dtype", ["float32", "float64"])
     def test_extreme_gammas(self, gamma, dtype):
         X = np.random.default_rng(0).normal(size=(50, 1)).astype(np.float32)
-        model = DMKDE(gamma=gamma, dtype=dtype).fit(X)
+        model = DMKDE(gamma=gamma, scale=None, dtype=dtype).fit(X)
         expected = exact_log_kde(X.astype(float), X[:5], gamma)
         assert_allclose(model.score_samples(X[:5]), expected, atol=1e-3)
 
     @pytest.mark.parametrize("dtype", ["float32", "float64"])
     def test_many_columns(self, dtype):
         X = np.random.default_rng(0).random((60, 784))
-        model = DMKDE(gamma=0.05, dtype=dtype).fit(X)
+        model = DMKDE(gamma=0.05, scale=None, dtype=dtype).fit(X)
         expected = exact_log_kde(X, X[:5], 0.05)
         assert_allclose(model.score_samples(X[:5]), expected, rtol=1e-5)
 
     @pytest.mark.parametrize("gamma", ["loo", "scott", "median", 2.0])
     def test_constant_column_and_duplicates(self, rows, gamma):
         X = np.column_stack([np.repeat(rows, 2, axis=0), np.full(200, 7.0)])
-        model = DMKDE(gamma=gamma, feature_map="landmarks").fit(X)
+        model = DMKDE(gamma=gamma, scale=None, feature_map="landmarks").fit(X)
         scaled = model.scaling_.apply(X)
         expected = exact_log_kde(scaled, scaled[:5], model.gamma_)
         expected += model.scaling_.log_volume
         assert_allclose(model.score_samples(X[:5]), expected, atol=1e-6)
 
     def test_one_single_row(self):
-        model = DMKDE(gamma=2.0).fit([[3.0, 1.0]])
+        model = DMKDE(gamma=2.0, scale=None).fit([[3.0, 1.0]])
         expected = multivariate_normal([3, 1], np.eye(2) / 4).logpdf([3.5, 1])
         assert_allclose(model.score_samples([[3.5, 1.0]]), expected, atol=1e-6)
         for gamma in ("loo", "scott", "median"):
             with pytest.raises(ValueError, match="n_samples=1"):
-                DMKDE(gamma=gamma).fit([[3.0, 1.0]])
+                DMKDE(gamma=gamma, scale=None).fit([[3.0, 1.0]])
 
     def test_equal_rows_need_a_number(self):
         with pytest.raises(ValueError, match=r"all equal.*give gamma as a number"):
             DMKDE().fit(np.ones((10, 2)))
-        assert np.isfinite(DMKDE(gamma=1.0).fit(np.ones((10, 2))).score([[1.0, 1.0]]))
+        assert np.isfinite(
+            DMKDE(gamma=1.0, scale=None).fit(np.ones((10, 2))).score([[1.0, 1.0]])
+        )
 
     BAD: ClassVar = {
         "nan": (lambda X: np.where(np.arange(2) == 1, np.nan, X), "column 1: .*NaN"),
@@ -358,7 +404,7 @@ class TestInput:
     @pytest.mark.parametrize("case", BAD)
     def test_bad_rows_are_named_and_change_nothing(self, rows, method, case):
         spoil, message = self.BAD[case]
-        model = DMKDE(gamma=1.0, n_components=16, random_state=0).fit(rows)
+        model = DMKDE(gamma=1.0, scale=None, n_components=16, random_state=0).fit(rows)
         before = pickle.dumps(model)
         with pytest.raises(ValueError, match=message):
             getattr(model, method)(spoil(rows))
@@ -366,7 +412,9 @@ class TestInput:
 
     def test_frames_all_the_way(self, rows):
         frame = pd.DataFrame(rows, columns=["height", "weight"])
-        model = DMKDE(gamma=1.0, n_components=16, feature_map="landmarks").fit(frame)
+        model = DMKDE(
+            gamma=1.0, scale=None, n_components=16, feature_map="landmarks"
+        ).fit(frame)
         assert model.feature_names_in_.tolist() == ["height", "weight"]
         assert model.sample(3, random_state=0).shape == (3, 2)
         assert model.reach(frame).shape == (100,)
@@ -375,7 +423,7 @@ class TestInput:
 
     def test_frames_name_the_column(self, rows):
         frame = pd.DataFrame(rows, columns=["height", "weight"])
-        model = DMKDE(gamma=1.0, n_components=16).fit(frame)
+        model = DMKDE(gamma=1.0, scale=None, n_components=16).fit(frame)
         with pytest.raises(ValueError, match=r"column 'weight': .*NaN"):
             model.score_samples(frame.assign(weight=np.nan))
         with pytest.raises(ValueError, match=r"column 'weight': .*holds 'heavy'"):
@@ -395,7 +443,7 @@ class TestInput:
     )
     def test_bad_weights(self, rows, weights, message):
         with pytest.raises(ValueError, match=message):
-            DMKDE(gamma=1.0).fit(rows, sample_weight=weights)
+            DMKDE(gamma=1.0, scale=None).fit(rows, sample_weight=weights)
 
     @pytest.mark.parametrize(
         ("parameters", "message"),
@@ -432,7 +480,7 @@ class TestPrediction:
     def test_is_the_same_from_many_threads(self):
         rng = np.random.default_rng(0)
         X = rng.normal(size=(4000, 5))
-        model = DMKDE(gamma=0.5, n_components=256, random_state=0).fit(X)
+        model = DMKDE(gamma=0.5, scale=None, n_components=256, random_state=0).fit(X)
         with ThreadPoolExecutor(6) as pool:
             answers = list(pool.map(lambda _: model.score_samples(X), range(12)))
         for answer in answers:
@@ -446,7 +494,9 @@ class TestPrediction:
 
     def test_batch_size_changes_nothing(self, rows, queries):
         models = [
-            DMKDE(gamma=1.0, feature_map="landmarks", batch_size=size).fit(rows)
+            DMKDE(gamma=1.0, scale=None, feature_map="landmarks", batch_size=size).fit(
+                rows
+            )
             for size in (1, 7, None)
         ]
         for model in models[:2]:
@@ -470,8 +520,10 @@ class TestPrediction:
             lambda: DMKDE().unlearn(rows),
             lambda: DMKDE().blank(),
             lambda: DMKDE().floor_,
-            lambda: DMKDE(gamma=1.0).prepare(rows).score_samples(rows),
-            lambda: DMKDE(gamma=1.0).fit(rows).unlearn(rows).score_samples(rows),
+            lambda: DMKDE(gamma=1.0, scale=None).prepare(rows).score_samples(rows),
+            lambda: (
+                DMKDE(gamma=1.0, scale=None).fit(rows).unlearn(rows).score_samples(rows)
+            ),
         ):
             with pytest.raises(NotFittedError):
                 call()
@@ -481,20 +533,20 @@ class TestFloor:
     def test_fourier_levels_off_at_its_floor(self):
         X = np.random.default_rng(0).normal(size=(2000, 3))
         far = np.random.default_rng(1).normal(size=(500, 3)) * 100
-        model = DMKDE(gamma=2.0, feature_map="fourier", n_components=128)
+        model = DMKDE(gamma=2.0, scale=None, feature_map="fourier", n_components=128)
         model.set_params(random_state=0).fit(X)
         level = np.log(model.density(far).mean())
         assert_allclose(level, model.floor_, atol=0.3)
 
     def test_a_grid_tells_everything_above_its_floor(self):
         X = np.random.default_rng(0).normal(size=(300, 1))
-        model = DMKDE(gamma=2.0).fit(X)
+        model = DMKDE(gamma=2.0, scale=None).fit(X)
         queries = np.linspace(-8, 8, 400)[:, None]
         exact = np.exp(exact_log_kde(X, queries, 2.0))
         assert np.abs(model.density(queries) - exact).max() <= np.exp(model.floor_)
 
     def test_landmarks_have_none(self, rows):
-        model = DMKDE(gamma=1.0, feature_map="landmarks").fit(rows)
+        model = DMKDE(gamma=1.0, scale=None, feature_map="landmarks").fit(rows)
         assert model.floor_ == -np.inf
 
     def test_coverage_falls_away_from_the_landmarks(self, rows):
@@ -505,7 +557,9 @@ class TestFloor:
 
 
 def test_linear_variant_may_be_negative_and_says_so(rows):
-    model = MeanEmbeddingKDE(gamma=5.0, feature_map="fourier", n_components=32)
+    model = MeanEmbeddingKDE(
+        gamma=5.0, scale=None, feature_map="fourier", n_components=32
+    )
     model.set_params(random_state=0).fit(rows)
     far = np.random.default_rng(0).normal(size=(200, 2)) * 20
     density = model.density(far)
@@ -529,7 +583,9 @@ def test_grids_of_named_columns_need_no_names():
         np.random.default_rng(0).normal(size=(50, 2)), columns=["a", "b"]
     )
     for feature_map in ("landmarks", "fourier", "grid"):
-        model = DMKDE(gamma=1.0, feature_map=feature_map, n_components=16).fit(frame)
+        model = DMKDE(
+            gamma=1.0, scale=None, feature_map=feature_map, n_components=16
+        ).fit(frame)
         *_, density = model.grid(8)  # warnings are errors
         assert density.shape == (8, 8)
 
@@ -561,6 +617,12 @@ def test_linear_density_takes_a_map_as_it_is_given():
     X = np.random.default_rng(0).normal(size=(50, 2))
     for normalize in (True, False):
         given = FourierFeatures(n_components=16, normalize=normalize)
-        model = MeanEmbeddingKDE(gamma=1.0, feature_map=given, random_state=0).fit(X)
+        model = MeanEmbeddingKDE(
+            gamma=1.0, scale=None, feature_map=given, random_state=0
+        ).fit(X)
         assert model.feature_map_.normalize is normalize
-    assert DMKDE(gamma=1.0, feature_map="fourier").fit(X).feature_map_.normalize
+    assert (
+        DMKDE(gamma=1.0, scale=None, feature_map="fourier")
+        .fit(X)
+        .feature_map_.normalize
+    )

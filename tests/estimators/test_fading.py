@@ -18,7 +18,13 @@ from rhokit import (
 )
 from tests.one_pass import assert_same_model
 
-PLAN = {"gamma": 0.7, "feature_map": "fourier", "n_components": 24, "random_state": 0}
+PLAN = {
+    "gamma": 0.7,
+    "scale": None,
+    "feature_map": "fourier",
+    "n_components": 24,
+    "random_state": 0,
+}
 LEVELS = {"n_levels": 5, "beta": 4.0, "bounds": (-9, 9)}
 MODELS = {
     "DMKDE": DMKDE(**PLAN),
@@ -165,6 +171,7 @@ def test_intervals_follow_what_did_not_fade():
     noise = rng.normal(size=600)
     model = QMRegressor(
         gamma=2.0,
+        scale=None,
         feature_map="fourier",
         n_components=64,
         bounds=(-12, 12),

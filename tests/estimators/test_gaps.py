@@ -16,7 +16,7 @@ from rhokit import (
 )
 from tests.estimators.test_mixed import LEVELS, table
 
-GAMMA = {"gamma": 1.0, "random_state": 0}
+GAMMA = {"gamma": 1.0, "scale": None, "random_state": 0}
 
 
 def numbers(n=80, d=4, seed=0):
@@ -163,7 +163,7 @@ class TestMissingValues:
         model = DMKDE(**GAMMA, missing="integrate").fit(X)
         rows = X[:2].copy()
         rows[0, 1] = np.nan
-        alone = DMKDE(gamma=1.0).fit(X[:, [0]])
+        alone = DMKDE(gamma=1.0, scale=None).fit(X[:, [0]])
         expected = alone.score_samples(X[:1, [0]])[0]
         assert_allclose(model.score_samples(rows)[0], expected, rtol=1e-8)
 

@@ -33,7 +33,12 @@ def rows_of(d=2, n=40):
 
 
 def fitted(X, **options):
-    options = {"gamma": 1.0, "feature_map": "grid", "random_state": 0} | options
+    options = {
+        "gamma": 1.0,
+        "scale": None,
+        "feature_map": "grid",
+        "random_state": 0,
+    } | options
     return DMKDE(**options).fit(X)
 
 
@@ -55,7 +60,7 @@ class TestRefusals:
 
     def test_four_columns(self):
         rows = np.random.default_rng(0).normal(size=(40, 4))
-        model = DMKDE(gamma=1.0, random_state=0).fit(rows)
+        model = DMKDE(gamma=1.0, scale=None, random_state=0).fit(rows)
         with pytest.raises(ValueError, match=r"4 columns: take marginal\(columns\)"):
             model.series()
 
@@ -75,7 +80,7 @@ class TestRefusals:
     @pytest.mark.parametrize("answer", [*ANSWERS, "sample", "grid", "quantile"])
     @pytest.mark.parametrize("state", ["new", "prepared", "forgotten"])
     def test_without_rows(self, answer, state):
-        model = DMKDE(gamma=1.0, feature_map="grid")
+        model = DMKDE(gamma=1.0, scale=None, feature_map="grid")
         if state != "new":
             model.prepare(rows_of())
         if state == "forgotten":

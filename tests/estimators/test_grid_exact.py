@@ -113,7 +113,9 @@ class TestExact:
     )
     def test_all_bandwidths_and_sizes(self, d, factor, n, feature_map):
         X = rows_of("normal", n, d)
-        model = DMKDE(gamma=gamma_of(X, factor), feature_map=feature_map).fit(X)
+        model = DMKDE(
+            gamma=gamma_of(X, factor), scale=None, feature_map=feature_map
+        ).fit(X)
         assert isinstance(model.feature_map_, GridFeatures)
         assert_near_exact(model, X)
 
@@ -121,14 +123,14 @@ class TestExact:
     @pytest.mark.parametrize("factor", FACTORS)
     def test_a_million_rows(self, factor):
         X = rows_of("normal", 1_000_000, 1)
-        model = DMKDE(gamma=gamma_of(X, factor)).fit(X)
+        model = DMKDE(gamma=gamma_of(X, factor), scale=None).fit(X)
         assert isinstance(model.feature_map_, GridFeatures)
         assert_near_exact(model, X, queries=queries_for(X, model.gamma_)[::4])
 
     @pytest.mark.parametrize(("kind", "factor"), each_once(KINDS, FACTORS))
     def test_kinds_of_rows_in_one_column(self, kind, factor):
         X = rows_of(kind, 200, 1)
-        model = DMKDE(gamma=gamma_of(X, factor)).fit(X)
+        model = DMKDE(gamma=gamma_of(X, factor), scale=None).fit(X)
         assert isinstance(model.feature_map_, GridFeatures)
         assert_near_exact(model, X)
 
@@ -138,14 +140,14 @@ class TestExact:
     )
     def test_kinds_of_rows_in_two_columns(self, kind, factor):
         X = rows_of(kind, 200, 2)
-        model = DMKDE(gamma=gamma_of(X, factor)).fit(X)
+        model = DMKDE(gamma=gamma_of(X, factor), scale=None).fit(X)
         assert isinstance(model.feature_map_, GridFeatures)
         assert_near_exact(model, X)
 
     @pytest.mark.parametrize("factor", [0.01, 1.0, 10.0])
     def test_three_columns(self, factor):
         X = rows_of("normal", 200, 3)
-        model = DMKDE(gamma=gamma_of(X, factor), feature_map="grid").fit(X)
+        model = DMKDE(gamma=gamma_of(X, factor), scale=None, feature_map="grid").fit(X)
         assert_near_exact(model, X)
 
     @pytest.mark.parametrize("gamma", [1e-8, 1.0, 1e8])
@@ -153,7 +155,7 @@ class TestExact:
     @pytest.mark.parametrize("d", [1, 2, 3])
     def test_a_point_mass(self, d, n, gamma):
         X = np.full((n, d), 3.25)
-        model = DMKDE(gamma=gamma, feature_map="grid").fit(X)
+        model = DMKDE(gamma=gamma, scale=None, feature_map="grid").fit(X)
         assert_near_exact(model, X)
 
     @given(
@@ -163,7 +165,9 @@ class TestExact:
     @settings(max_examples=25)
     def test_any_column(self, values, factor):
         X = np.array(values, float)[:, None]
-        model = DMKDE(gamma=factor / (1 + np.var(X)), feature_map="grid").fit(X)
+        model = DMKDE(
+            gamma=factor / (1 + np.var(X)), scale=None, feature_map="grid"
+        ).fit(X)
         assert_near_exact(model, X)
 
 
@@ -172,14 +176,16 @@ class TestHeavyTails:
     @pytest.mark.parametrize("factor", FACTORS)
     def test_exact_or_landmarks(self, factor, d):
         X = np.random.default_rng(0).standard_cauchy((300, d))
-        model = DMKDE(gamma=gamma_of(X, factor), random_state=0)
+        model = DMKDE(gamma=gamma_of(X, factor), scale=None, random_state=0)
         kind = LandmarkFeatures if d == 2 and factor >= 100 else GridFeatures
         assert isinstance(model.fit(X).feature_map_, kind)
         assert_near_exact(model, X)  # no more rows than landmarks
 
     def test_landmarks_that_are_not_all_rows_are_told_of(self):
         X = np.random.default_rng(0).standard_cauchy((300, 2))
-        model = DMKDE(gamma=gamma_of(X, 1e4), n_components=100, random_state=0)
+        model = DMKDE(
+            gamma=gamma_of(X, 1e4), scale=None, n_components=100, random_state=0
+        )
         with pytest.warns(UserWarning, match=r"landmarks are taken") as caught:
             model.fit(X)
         assert caught[0].filename == __file__
@@ -189,7 +195,7 @@ class TestHeavyTails:
     @pytest.mark.parametrize("factor", FACTORS)
     def test_exact_or_refused(self, factor, d):
         X = np.random.default_rng(0).standard_cauchy((300, d))
-        model = DMKDE(gamma=gamma_of(X, factor), feature_map="grid")
+        model = DMKDE(gamma=gamma_of(X, factor), scale=None, feature_map="grid")
         if d == 2 and factor >= 100:  # the same box needs too large a grid
             with pytest.raises(
                 ValueError,
@@ -204,7 +210,7 @@ class TestOptions:
     @pytest.mark.parametrize("d", [1, 2, 3])
     def test_single_precision(self, d):
         X = rows_of("normal", 200, d).astype("float32")
-        model = DMKDE(gamma=gamma_of(X, 5.0), feature_map="grid").fit(X)
+        model = DMKDE(gamma=gamma_of(X, 5.0), scale=None, feature_map="grid").fit(X)
         assert model.feature_map_.dtype_ == np.float32
         queries = queries_for(X, model.gamma_).astype("float32")
         assert_near_exact(model, X, tol=1e-7, queries=queries.astype(float))
@@ -222,7 +228,7 @@ class TestOptions:
         X = rows_of("normal", 300, d)
         weights = 10 ** rng.uniform(-6, 6, 300)
         weights[::7] = 0
-        model = DMKDE(gamma=gamma_of(X, 30.0)).fit(X, sample_weight=weights)
+        model = DMKDE(gamma=gamma_of(X, 30.0), scale=None).fit(X, sample_weight=weights)
         assert_near_exact(model, X, weights)
 
     @pytest.mark.parametrize("d", [1, 2, 3])
@@ -231,7 +237,9 @@ class TestOptions:
         monkeypatch.setattr(series, "finufft", FinitePoints)
         X = np.append(rows_of("normal", 20, d), np.full((1, d), 1e3), axis=0)
         weights = np.append(np.ones(20), 0)
-        model = DMKDE(gamma=1.0, feature_map="grid").fit(X, sample_weight=weights)
+        model = DMKDE(gamma=1.0, scale=None, feature_map="grid").fit(
+            X, sample_weight=weights
+        )
         assert (model.feature_map_.high_ < 9).all()
         assert_near_exact(model, X[:-1])
         model.partial_fit(X, sample_weight=2 * weights)
@@ -252,7 +260,9 @@ class TestOptions:
     @pytest.mark.parametrize("d", [1, 2])
     def test_tol_is_the_error(self, d, tol):
         X = rows_of("normal", 200, d)
-        model = DMKDE(gamma=gamma_of(X, 20.0), feature_map=GridFeatures(tol=tol)).fit(X)
+        model = DMKDE(
+            gamma=gamma_of(X, 20.0), scale=None, feature_map=GridFeatures(tol=tol)
+        ).fit(X)
         assert_near_exact(model, X, tol=tol)
 
     def test_a_wider_box_says_the_same(self):
@@ -261,7 +271,7 @@ class TestOptions:
             GridFeatures(margin=2.0),
             GridFeatures(bounds=[[-9] * 2, [7] * 2]),
         ):
-            assert_near_exact(DMKDE(gamma=2.0, feature_map=grid).fit(X), X)
+            assert_near_exact(DMKDE(gamma=2.0, scale=None, feature_map=grid).fit(X), X)
 
 
 class TestOutside:
@@ -269,7 +279,7 @@ class TestOutside:
     @pytest.mark.parametrize("d", [1, 2, 3])
     def test_zero_and_never_an_alias(self, d, kind):
         X = rows_of(kind, 50, d)
-        model = DMKDE(gamma=gamma_of(X, 2.0), feature_map="grid").fit(X)
+        model = DMKDE(gamma=gamma_of(X, 2.0), scale=None, feature_map="grid").fit(X)
         grid = model.feature_map_
         low, high = grid.box()
         for j, side in enumerate(np.eye(d)):
@@ -283,7 +293,7 @@ class TestOutside:
     @pytest.mark.parametrize("d", [1, 2, 3])
     def test_the_edge_is_box_and_reach(self, d):
         X = rows_of("uniform", 50, d)
-        model = DMKDE(gamma=3.0, feature_map="grid").fit(X)
+        model = DMKDE(gamma=3.0, scale=None, feature_map="grid").fit(X)
         low, high = model.feature_map_.box()
         for side in np.eye(d):
             edges = np.where(side, [low, high], X[:1])
@@ -296,7 +306,7 @@ class TestOutside:
     @pytest.mark.parametrize("d", [1, 2])
     def test_as_far_as_numbers_go(self, d):
         X = rows_of("normal", 50, d)
-        model = DMKDE(gamma=3.0).fit(X)
+        model = DMKDE(gamma=3.0, scale=None).fit(X)
         far = np.outer([1e3, -1e3, 1e150, -1e300, 1.7e308, -1.7e308], np.ones(d))
         assert_array_equal(model.density(far), 0.0)
 
@@ -306,7 +316,7 @@ class TestMass:
     @pytest.mark.parametrize("kind", ["normal", "duplicates", "skewed"])
     def test_one_column(self, kind, factor):
         X = rows_of(kind, 300, 1)
-        model = DMKDE(gamma=gamma_of(X, factor)).fit(X)
+        model = DMKDE(gamma=gamma_of(X, factor), scale=None).fit(X)
         (low,), (high,) = model.feature_map_.box()
         step = 0.5 / np.sqrt(2 * model.gamma_)
         points = np.linspace(low, high, int((high - low) / step) + 2)
@@ -316,7 +326,7 @@ class TestMass:
 
     def test_adaptive_integration(self):
         X = rows_of("normal", 20, 1)
-        model = DMKDE(gamma=2.0).fit(X)
+        model = DMKDE(gamma=2.0, scale=None).fit(X)
         (low,), (high,) = model.feature_map_.box()
         mass, _ = quad(lambda x: model.density([[x]])[0], low, high, limit=200)
         assert_allclose(mass, 1, atol=1e-6)
@@ -346,21 +356,21 @@ class TestOtherForms:
     def test_the_dense_state(self, kind, d, factor):
         X = rows_of(kind, 100, d)
         gamma = gamma_of(X, factor)
-        dense = DMKDE(gamma=gamma, feature_map="quadrature").fit(X)
-        grid = DMKDE(gamma=gamma, feature_map="grid").fit(X)
+        dense = DMKDE(gamma=gamma, scale=None, feature_map="quadrature").fit(X)
+        grid = DMKDE(gamma=gamma, scale=None, feature_map="grid").fit(X)
         queries = queries_for(X, gamma)
-        expected = dense.density(queries)
+        expected = dense.density(queries) * dense.mass_  # it is divided by that
         atol = 1e-10 * expected.max()
         assert_allclose(grid.density(queries), expected, rtol=0, atol=atol)
 
     def test_the_dense_state_of_three_columns(self):
         X = rows_of("uniform", 100, 3)
         dense, grid = (
-            DMKDE(gamma=1.0, feature_map=cls(tol=1e-3)).fit(X)
+            DMKDE(gamma=1.0, scale=None, feature_map=cls(tol=1e-3)).fit(X)
             for cls in (QuadratureFeatures, GridFeatures)
         )
         queries = queries_for(X, 1.0)
-        expected = dense.density(queries)
+        expected = dense.density(queries) * dense.mass_  # it is divided by that
         atol = 1e-10 * expected.max()
         assert_allclose(grid.density(queries), expected, rtol=0, atol=atol)
 
@@ -369,7 +379,7 @@ class TestOtherForms:
         X = rows_of("skewed", 300, d)
         gamma = gamma_of(X, 5.0)
         queries = queries_for(X, gamma)
-        ours = DMKDE(gamma=gamma).fit(X).density(queries)
+        ours = DMKDE(gamma=gamma, scale=None).fit(X).density(queries)
         width = 1 / np.sqrt(2 * gamma)
         naive = NaiveKDE(bw=width).fit(X).evaluate(queries)
         tree = TreeKDE(bw=width).fit(X).evaluate(queries, eps=1e-13)
@@ -400,7 +410,9 @@ class TestLeaveOneOut:
     def test_scores(self, d, factor, kind):
         X = rows_of(kind, 80, d).astype(float)
         gamma = gamma_of(X, factor)
-        logs = DMKDE(gamma=gamma).fit(X).score_samples(X, leave_one_out=True)
+        logs = (
+            DMKDE(gamma=gamma, scale=None).fit(X).score_samples(X, leave_one_out=True)
+        )
         exact = leave_one_out_log_kde(X, gamma)
         peak = np.exp(exact.max())
         assert_allclose(np.exp(logs), np.exp(exact), rtol=0, atol=TOL * peak)
@@ -412,7 +424,7 @@ class TestLeaveOneOut:
     def test_nothing_is_left_of_rows_that_are_alone(self, d):
         """What rounding leaves of them is no density to reject by."""
         X = 15.0 * np.arange(24)[:, None] * np.ones(d)
-        model = DMKDClassifier(gamma=0.9, feature_map="grid", reject=0.5)
+        model = DMKDClassifier(gamma=0.9, scale=None, feature_map="grid", reject=0.5)
         assert model.fit(X, np.arange(24) % 2).threshold_ == -np.inf
 
     @pytest.mark.parametrize("kind", ["normal", "uniform", "integers", "two groups"])

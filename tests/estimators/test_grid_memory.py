@@ -84,7 +84,9 @@ class TestEstimate:
     def test_is_of_the_grid_that_was_chosen(self, d):
         """Not of a matrix, nor of the components that were asked for."""
         few, many = (
-            DMKDE(gamma=1.0, feature_map="grid", n_components=n).prepare(X[d])
+            DMKDE(gamma=1.0, scale=None, feature_map="grid", n_components=n).prepare(
+                X[d]
+            )
             for n in (16, 4096)
         )
         estimate = few.memory_estimate()
@@ -93,12 +95,12 @@ class TestEstimate:
 
     @pytest.mark.parametrize("d", [1, 2])
     def test_does_not_depend_on_the_rows_seen(self, d):
-        model = DMKDE(gamma=1.0, feature_map="grid").prepare(X[d])
+        model = DMKDE(gamma=1.0, scale=None, feature_map="grid").prepare(X[d])
         before = model.memory_estimate()
         assert model.partial_fit(np.tile(X[d], (9, 1))).memory_estimate() == before
 
     def test_grows_with_the_box(self):
-        model = DMKDE(gamma=1.0, feature_map="grid").fit(X[2])
+        model = DMKDE(gamma=1.0, scale=None, feature_map="grid").fit(X[2])
         before = model.memory_estimate()
         with pytest.warns(UserWarning, match="widened"):
             model.partial_fit(X[2] + 50.0)
@@ -107,7 +109,7 @@ class TestEstimate:
         assert after.workers > before.workers
 
     def test_knows_its_outcomes(self):
-        grid = {"gamma": 1.0, "feature_map": GridFeatures()}
+        grid = {"gamma": 1.0, "scale": None, "feature_map": GridFeatures()}
         classes = DMKDClassifier(**grid).prepare(X[2], np.arange(500) % 5)
         assert classes.memory_estimate() == classes.memory_estimate(n_outcomes=5)
         values = QMRegressor(**grid, n_levels=7, beta=4.0).prepare(X[1], X[1][:, 0])
@@ -116,7 +118,7 @@ class TestEstimate:
     @pytest.mark.parametrize("d", [1, 2])
     def test_more_of_anything_takes_more(self, d):
         def total(gamma=1.0, outcomes=1, rows=65_536):
-            model = DMKDE(gamma=gamma, feature_map="grid").prepare(X[d])
+            model = DMKDE(gamma=gamma, scale=None, feature_map="grid").prepare(X[d])
             return model.memory_estimate(d, outcomes, rows).total
 
         least = total()

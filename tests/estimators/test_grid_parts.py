@@ -39,7 +39,12 @@ def fitted(X, scale=UNITS, sample_weight=None, **options):
     """A model on a grid."""
     if not isinstance(scale, str | None):
         scale = scale[: X.shape[1]]
-    options = {"gamma": GAMMA, "feature_map": "grid", "random_state": 0} | options
+    options = {
+        "gamma": GAMMA,
+        "scale": None,
+        "feature_map": "grid",
+        "random_state": 0,
+    } | options
     return DMKDE(scale=scale, **options).fit(X, sample_weight=sample_weight)
 
 
@@ -317,7 +322,7 @@ class TestConditional:
     @pytest.mark.parametrize("distance", np.linspace(0, 6, 25))
     def test_is_right_or_refused_at_the_edge(self, distance):
         """Of a single row, whose kernel is all that there is."""
-        model = DMKDE(gamma=1.0, feature_map="grid").fit([[0.0, 0.0]])
+        model = DMKDE(gamma=1.0, scale=None, feature_map="grid").fit([[0.0, 0.0]])
         try:
             part = model.series().conditional({0: distance})
         except ValueError:

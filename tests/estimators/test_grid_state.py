@@ -19,7 +19,7 @@ from rhokit.fast import series
 from tests.one_pass import assert_same_model
 from tests.reference.density_oracles import exact_log_kde
 
-PLAN = {"gamma": 0.9, "feature_map": "grid", "random_state": 0}
+PLAN = {"gamma": 0.9, "scale": None, "feature_map": "grid", "random_state": 0}
 LEVELS = {"n_levels": 5, "beta": 4.0, "bounds": (-12, 12)}
 MODELS = {
     "1-D": (1, DMKDE(**PLAN)),
@@ -249,7 +249,9 @@ class TestWidening:
         X = np.append(ROWS[:, :1], [[50.0]], axis=0)
         most = GridFeatures(gamma=0.9).fit(X).spectrum_.size
         grid = GridFeatures(max_modes=most)
-        model = widened(DMKDE(gamma=0.9, feature_map=grid).fit(X[:-1]), X[-1:])
+        model = widened(
+            DMKDE(gamma=0.9, scale=None, feature_map=grid).fit(X[:-1]), X[-1:]
+        )
         assert model.feature_map_.high_ == [50.0]
         assert_near_exact(model, X)
 
@@ -259,21 +261,21 @@ class TestRefusing:
 
     @pytest.mark.parametrize("d", [1, 2])
     def test_rows_outside(self, d):
-        model = DMKDE(gamma=0.9, feature_map=self.GRID).fit(ROWS[:, :d])
+        model = DMKDE(gamma=0.9, scale=None, feature_map=self.GRID).fit(ROWS[:, :d])
         text = r"^60 of 60 rows lie outside the box .* column 0 is .*bounds="
         with unchanged(model), pytest.raises(ValueError, match=text):
             model.partial_fit(ROWS[:, :d] + 50)
 
     def test_given_bounds(self):
         grid = GridFeatures(outside="refuse", bounds=[[-9.0], [9.0]])
-        model = DMKDE(gamma=0.9, feature_map=grid).fit(ROWS[:, :1])
+        model = DMKDE(gamma=0.9, scale=None, feature_map=grid).fit(ROWS[:, :1])
         model.partial_fit([[9.0], [-9.0]])
         with unchanged(model), pytest.raises(ValueError, match=r"1 of 2 .* \[-9, 9\]"):
             model.partial_fit([[0.0], [9.001]])
 
     def test_models_with_other_boxes(self):
         model, other = (
-            DMKDE(gamma=0.9, feature_map=self.GRID).fit(ROWS[:, :1] + shift)
+            DMKDE(gamma=0.9, scale=None, feature_map=self.GRID).fit(ROWS[:, :1] + shift)
             for shift in (0, 1)
         )
         with unchanged(model), pytest.raises(ValueError, match="differ in scaling"):
@@ -282,7 +284,7 @@ class TestRefusing:
     @pytest.mark.parametrize("outside", ["widen", "refuse"])
     def test_unlearning_rows_outside(self, outside):
         grid = GridFeatures(outside=outside)
-        model = DMKDE(gamma=0.9, feature_map=grid).fit(ROWS[:, :2])
+        model = DMKDE(gamma=0.9, scale=None, feature_map=grid).fit(ROWS[:, :2])
         with unchanged(model), pytest.raises(ValueError, match="outside the box"):
             model.unlearn(ROWS[:3, :2] + 50)
 
@@ -342,11 +344,11 @@ class TestOutcomes:
     @pytest.mark.parametrize(
         "model",
         [
-            DMKDClassifier(gamma=0.9),
-            DMKDClassifier(gamma=0.9, priors="uniform", reject=0.1),
+            DMKDClassifier(gamma=0.9, scale=None),
+            DMKDClassifier(gamma=0.9, scale=None, priors="uniform", reject=0.1),
             DMKDClassifier(gamma="scott", scale="whiten"),
-            QMRegressor(gamma=0.9, n_levels=5, beta=4.0),
-            QMRegressor(gamma=0.9, n_levels=9, beta=20.0, calibration=None),
+            QMRegressor(gamma=0.9, scale=None, n_levels=5, beta=4.0),
+            QMRegressor(gamma=0.9, scale=None, n_levels=9, beta=20.0, calibration=None),
             QMRegressor(gamma="median"),
         ],
         ids=str,
@@ -366,7 +368,7 @@ class TestOutcomes:
     def test_far_from_all_rows_classes_have_their_priors(self, d, priors):
         y = np.repeat([0, 1, 2], [30, 20, 10])
         grid = GridFeatures(tol=1e-4)
-        model = DMKDClassifier(gamma=0.9, feature_map=grid, priors=priors)
+        model = DMKDClassifier(gamma=0.9, scale=None, feature_map=grid, priors=priors)
         model.fit(ROWS[:, :d], y)
         shares = {"empirical": [3 / 6, 2 / 6, 1 / 6], "uniform": [1 / 3] * 3}
         expected = priors if isinstance(priors, list) else shares[priors]
@@ -410,7 +412,7 @@ class TestNames:
     @pytest.mark.parametrize("rank", [3, 0.5, "elbow"])
     @pytest.mark.parametrize("feature_map", ["grid", GridFeatures()], ids=str)
     def test_a_rank_needs_a_matrix(self, rank, feature_map):
-        model = DMKDE(gamma=0.9, feature_map=feature_map, rank=rank)
+        model = DMKDE(gamma=0.9, scale=None, feature_map=feature_map, rank=rank)
         text = r"'feature_map'.*rank.*'quadrature'.*Got .*[gG]rid"
         with pytest.raises(ValueError, match=text):
             model.fit(ROWS[:, :1])
@@ -422,7 +424,7 @@ class TestNames:
         assert_near_exact(model.set_params(rank=None), ROWS[:, :1])
 
     def test_auto_with_a_rank_takes_a_matrix(self):
-        model = DMKDE(gamma=0.9, rank=3).fit(ROWS[:, :1])
+        model = DMKDE(gamma=0.9, scale=None, rank=3).fit(ROWS[:, :1])
         assert isinstance(model.feature_map_, QuadratureFeatures)
 
     @pytest.mark.parametrize("feature_map", ["grid", GridFeatures()], ids=str)

@@ -50,6 +50,7 @@ def quick(model, **parameters):
     """A model with the paper's map that is quick to fit."""
     shared = {
         "gamma": 0.7,
+        "scale": None,
         "feature_map": "fourier",
         "n_components": 12,
         "random_state": 0,

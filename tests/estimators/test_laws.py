@@ -19,17 +19,27 @@ from rhokit.fast import blas_threads
 from tests.one_pass import assert_same_model, one_pass_models
 
 MODELS = {
-    "fourier": DMKDE(gamma=0.7, feature_map="fourier", n_components=24, random_state=0),
+    "fourier": DMKDE(
+        gamma=0.7, scale=None, feature_map="fourier", n_components=24, random_state=0
+    ),
     "complex": DMKDE(
-        gamma=0.7, feature_map=FourierFeatures(n_components=24, form="complex")
+        gamma=0.7,
+        scale=None,
+        feature_map=FourierFeatures(n_components=24, form="complex"),
     ).set_params(random_state=0),
-    "landmarks": DMKDE(gamma=0.7, feature_map="landmarks", n_components=12),
+    "landmarks": DMKDE(gamma=0.7, scale=None, feature_map="landmarks", n_components=12),
     "normalised": DMKDE(
-        gamma=0.7, feature_map=LandmarkFeatures(n_components=12, normalize=True)
+        gamma=0.7,
+        scale=None,
+        feature_map=LandmarkFeatures(n_components=12, normalize=True),
     ),
     "scaled": DMKDE(gamma="scott", feature_map="landmarks", scale="whiten"),
-    "truncated": DMKDE(gamma=0.7, feature_map="fourier", n_components=24, rank=6),
-    "mean": MeanEmbeddingKDE(gamma=0.7, feature_map="landmarks", n_components=12),
+    "truncated": DMKDE(
+        gamma=0.7, scale=None, feature_map="fourier", n_components=24, rank=6
+    ),
+    "mean": MeanEmbeddingKDE(
+        gamma=0.7, scale=None, feature_map="landmarks", n_components=12
+    ),
 }
 QUERIES = np.random.default_rng(9).normal(size=(20, 2))
 
@@ -101,7 +111,12 @@ def test_whole_fit_depends_on_the_weighted_set_of_rows_alone(gamma, feature_map)
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(40, 2))
     counts = rng.integers(0, 4, 40)
-    shared = {"gamma": gamma, "feature_map": feature_map, "n_components": 16}
+    shared = {
+        "gamma": gamma,
+        "scale": None,
+        "feature_map": feature_map,
+        "n_components": 16,
+    }
     copies = np.repeat(rows, counts, axis=0)
     weighted = DMKDE(**shared, random_state=0).fit(rows, sample_weight=counts)
     copied = DMKDE(**shared, random_state=0).fit(rng.permutation(copies))
@@ -114,11 +129,13 @@ def test_whole_fit_depends_on_the_weighted_set_of_rows_alone(gamma, feature_map)
 class TestMergeRefuses:
     def test_other_maps(self):
         rows = rows_of(0, 30)
-        model = DMKDE(gamma=1.0, feature_map="fourier", random_state=0).fit(rows)
+        model = DMKDE(gamma=1.0, scale=None, feature_map="fourier", random_state=0).fit(
+            rows
+        )
         for other in (
-            DMKDE(gamma=2.0, feature_map="fourier", random_state=0),
-            DMKDE(gamma=1.0, feature_map="fourier", random_state=1),
-            DMKDE(gamma=1.0, feature_map="landmarks"),
+            DMKDE(gamma=2.0, scale=None, feature_map="fourier", random_state=0),
+            DMKDE(gamma=1.0, scale=None, feature_map="fourier", random_state=1),
+            DMKDE(gamma=1.0, scale=None, feature_map="landmarks"),
             DMKDE(gamma=1.0, feature_map="fourier", scale="std", random_state=0),
         ):
             with pytest.raises(ValueError, match=r"differ in scaling.*blank\(\)"):
@@ -127,28 +144,30 @@ class TestMergeRefuses:
     def test_other_classes(self):
         rows = rows_of(0, 30)
         with pytest.raises(TypeError, match="of its own class, got MeanEmbeddingKDE"):
-            DMKDE(gamma=1.0).fit(rows).merge(MeanEmbeddingKDE(gamma=1.0).fit(rows))
+            DMKDE(gamma=1.0, scale=None).fit(rows).merge(
+                MeanEmbeddingKDE(gamma=1.0, scale=None).fit(rows)
+            )
 
     def test_all_or_none_of_several(self):
-        model = DMKDE(gamma=1.0, feature_map="fourier", random_state=0).fit(
+        model = DMKDE(gamma=1.0, scale=None, feature_map="fourier", random_state=0).fit(
             rows_of(0, 9)
         )
         good = model.blank().partial_fit(rows_of(1, 5))
-        bad = DMKDE(gamma=2.0).fit(rows_of(0, 9))
+        bad = DMKDE(gamma=2.0, scale=None).fit(rows_of(0, 9))
         with pytest.raises(ValueError, match="differ"):
             model.merge(good, bad)
         assert model.state_.weight[0] == 9
 
 
 def test_forgetting_more_than_was_seen_is_refused():
-    model = DMKDE(gamma=1.0, feature_map="landmarks").fit(rows_of(0, 10))
+    model = DMKDE(gamma=1.0, scale=None, feature_map="landmarks").fit(rows_of(0, 10))
     with pytest.raises(ValueError, match="cannot forget more than was seen"):
         model.unlearn(rows_of(0, 11))
     assert model.state_.weight[0] == 10
 
 
 def test_a_stream_that_leaves_the_grid_is_refused():
-    model = DMKDE(gamma=1.0, feature_map="quadrature").fit(rows_of(0, 50))
+    model = DMKDE(gamma=1.0, scale=None, feature_map="quadrature").fit(rows_of(0, 50))
     with pytest.raises(ValueError, match=r"outside the box.*column 0 is"):
         model.partial_fit([[50.0, 0.0]])
     assert model.state_.weight[0] == 50
@@ -158,14 +177,16 @@ def test_rows_outside_given_bounds_are_refused_from_the_start():
     grid = QuadratureFeatures(bounds=[[-1, -1], [1, 1]], tol=1e-2)
     rows = rows_of(0, 50)
     with pytest.raises(ValueError, match="outside the box"):
-        DMKDE(gamma=1.0, feature_map=grid).fit(rows)
+        DMKDE(gamma=1.0, scale=None, feature_map=grid).fit(rows)
     inside = (np.abs(rows) <= 1).all(axis=1)
-    model = DMKDE(gamma=1.0, feature_map=grid).fit(rows, sample_weight=inside)
+    model = DMKDE(gamma=1.0, scale=None, feature_map=grid).fit(
+        rows, sample_weight=inside
+    )
     assert model.state_.weight[0] == inside.sum()
 
 
 def test_a_stream_starts_with_a_grid_only_if_that_may_grow():
     rows = rows_of(0, 50)
     for rank, kind in ((None, GridFeatures), (5, LandmarkFeatures)):
-        model = DMKDE(gamma=1.0, rank=rank).partial_fit(rows)
+        model = DMKDE(gamma=1.0, scale=None, rank=rank).partial_fit(rows)
         assert isinstance(model.feature_map_, kind)

@@ -16,7 +16,7 @@ def chosen(d, width, *, stream=False, **parameters):
     """
     ends = np.array([[0.0], [width]]) * np.ones(d)
     parameters = {"n_components": 1, **parameters}
-    model = DMKDE(gamma=1.0, random_state=0, **parameters)
+    model = DMKDE(gamma=1.0, scale=None, random_state=0, **parameters)
     return type((model.partial_fit if stream else model.fit)(ends).feature_map_)
 
 

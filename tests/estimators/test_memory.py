@@ -14,7 +14,13 @@ from rhokit import DMKDE, DMKDClassifier, MeanEmbeddingKDE, OneHotFeatures, QMRe
 from rhokit.representations.memory import as_text
 
 SLOW = pytest.mark.slow
-PLAN = {"gamma": 0.7, "feature_map": "fourier", "n_components": 16, "random_state": 0}
+PLAN = {
+    "gamma": 0.7,
+    "scale": None,
+    "feature_map": "fourier",
+    "n_components": 16,
+    "random_state": 0,
+}
 X = np.random.default_rng(0).normal(size=(60, 2))
 
 # What learning really takes, in a process of its own: the growth of its peak after a

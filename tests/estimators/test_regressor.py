@@ -31,6 +31,7 @@ from tests.reference import regression_oracles as oracle
 # Nothing is left to choose, so that models of the same rows are the same.
 FIXED = {
     "gamma": 0.7,
+    "scale": None,
     "feature_map": "fourier",
     "n_components": 16,
     "n_levels": 6,
@@ -414,7 +415,9 @@ class TestCalibration:
             np.linspace(0, 1e-3, 4), 30
         ).reshape(-1, 1)
         y = np.round(X[:, 0])
-        model = QMRegressor(gamma=20.0, n_levels=5, beta=2.0, random_state=0).fit(X, y)
+        model = QMRegressor(
+            gamma=20.0, scale=None, n_levels=5, beta=2.0, random_state=0
+        ).fit(X, y)
         interval = model.predict_interval(np.linspace(-2, 2, 50)[:, None], 0.1)
         assert np.ptp(interval, axis=1).min() >= 0
         assert_allclose(np.diff(interval, axis=1).min(), 0, atol=1e-12)
@@ -708,7 +711,7 @@ class TestMergeAndUnlearn:
     def test_other_classes_are_refused(self, data):
         X, y = data
         with pytest.raises(TypeError, match="of its own class, got DMKDE"):
-            model_of().fit(X, y).merge(DMKDE(gamma=0.7).fit(X))
+            model_of().fit(X, y).merge(DMKDE(gamma=0.7, scale=None).fit(X))
 
     def test_unlearning_everything(self, data):
         X, y = data

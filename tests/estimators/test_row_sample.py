@@ -294,8 +294,12 @@ class TestNames:
 @pytest.mark.parametrize(
     "model",
     [
-        QMRegressor(gamma=1.0, n_levels=5, beta=4.0, bounds=(-9, 9), random_state=0),
-        DMKDClassifier(gamma=1.0, reject=0.1, reject_label=-1, random_state=0),
+        QMRegressor(
+            gamma=1.0, scale=None, n_levels=5, beta=4.0, bounds=(-9, 9), random_state=0
+        ),
+        DMKDClassifier(
+            gamma=1.0, scale=None, reject=0.1, reject_label=-1, random_state=0
+        ),
     ],
     ids=["values", "classes"],
 )

@@ -47,7 +47,9 @@ def test_same_distribution_as_exact_kde(model, d, feature_map):
 def test_the_paper_s_map_is_sampled_above_its_floor():
     rng = np.random.default_rng(0)
     X = three_blobs(rng, 2000, 2)
-    model = DMKDE(gamma=1.0, feature_map="fourier", n_components=512, random_state=0)
+    model = DMKDE(
+        gamma=1.0, scale=None, feature_map="fourier", n_components=512, random_state=0
+    )
     drawn = model.fit(X).sample(1500, random_state=1)
     assert_same_distribution(drawn, draw_exact(X, 1.0, 1500, rng), rng)
 
@@ -55,7 +57,7 @@ def test_the_paper_s_map_is_sampled_above_its_floor():
 def test_a_wrong_bandwidth_would_be_noticed():
     rng = np.random.default_rng(0)
     X = three_blobs(rng, 600, 1)
-    drawn = DMKDE(gamma=0.1).fit(X).sample(1500, random_state=1)
+    drawn = DMKDE(gamma=0.1, scale=None).fit(X).sample(1500, random_state=1)
     assert ks_2samp(drawn[:, 0], draw_exact(X, 1.0, 1500, rng)[:, 0]).pvalue < ALPHA
 
 
@@ -79,7 +81,7 @@ def test_categories_are_drawn_by_frequency():
 
 def test_same_seed_same_rows():
     X = np.random.default_rng(0).normal(size=(100, 2))
-    model = DMKDE(gamma=1.0, n_components=64).fit(X)
+    model = DMKDE(gamma=1.0, scale=None, n_components=64).fit(X)
     first, again = (model.sample(5, random_state=7) for _ in range(2))
     np.testing.assert_array_equal(first, again)
     assert np.abs(model.sample(5, random_state=8) - first).max() > 0
@@ -87,7 +89,7 @@ def test_same_seed_same_rows():
 
 def test_a_model_that_moved_away_says_so():
     X = np.random.default_rng(0).normal(size=(100, 2))
-    model = DMKDE(gamma=50.0, feature_map="fourier", n_components=128)
+    model = DMKDE(gamma=50.0, scale=None, feature_map="fourier", n_components=128)
     model.set_params(random_state=0).prepare(X)
     model.partial_fit(X + 1000)
     with pytest.raises(ValueError, match="moved away"):

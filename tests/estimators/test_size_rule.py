@@ -43,7 +43,11 @@ def slow_density(rows, probes, gamma):
 
 def relative_error(rows, probes, exact, gamma, feature_map, size, seed):
     model = DMKDE(
-        gamma=gamma, feature_map=feature_map, n_components=size, random_state=seed
+        gamma=gamma,
+        scale=None,
+        feature_map=feature_map,
+        n_components=size,
+        random_state=seed,
     )
     misses = model.fit(rows).density(probes) - exact
     return np.sqrt((misses**2).sum() / (exact**2).sum())
@@ -66,7 +70,7 @@ def test_the_size_reaches_the_error_and_a_quarter_does_not(case, feature_map):
     probes, rows = rows[:N_PROBES], rows[N_PROBES:]
     error = 0.25
     size = n_components_for(
-        error, rows, gamma=gamma, feature_map=feature_map, random_state=0
+        error, rows, gamma=gamma, scale=None, feature_map=feature_map, random_state=0
     )
     exact = slow_density(rows, probes, gamma)
 
@@ -89,6 +93,7 @@ def test_the_error_is_that_of_a_model(form):
     assert len(trial.rows) == 225
     model = DMKDE(
         gamma=gamma,
+        scale=None,
         feature_map=FourierFeatures(
             form=form, n_components=50, random_state=trial.seed + 1
         ),
@@ -111,16 +116,23 @@ def test_scaling_and_rules_are_those_of_the_model():
 
 def test_smaller_errors_take_more():
     rows = spirals(3000, random_state=0)[0]
-    sizes = [n_components_for(e, rows, gamma=256.0, random_state=0) for e in (0.5, 0.1)]
+    sizes = [
+        n_components_for(e, rows, gamma=256.0, scale=None, random_state=0)
+        for e in (0.5, 0.1)
+    ]
     assert sizes[0] < sizes[1]
-    assert n_components_for(0.1, rows, gamma=256.0, random_state=0) == sizes[1]
+    assert (
+        n_components_for(0.1, rows, gamma=256.0, scale=None, random_state=0) == sizes[1]
+    )
 
 
 def test_a_map_of_ones_own():
     rows = bimodal(2000, random_state=0)
     better = FourierFeatures(sampling="sobol", form="pair")
     sizes = [
-        n_components_for(0.2, rows, gamma=4.0, feature_map=given, random_state=0)
+        n_components_for(
+            0.2, rows, gamma=4.0, scale=None, feature_map=given, random_state=0
+        )
         for given in (better, "fourier")
     ]
     assert sizes[0] < sizes[1]
@@ -130,7 +142,10 @@ def test_a_map_of_ones_own():
 def test_as_many_landmarks_as_rows_are_exact():
     rows = np.random.default_rng(0).normal(size=(40, 6))
     # Each of 30 rows is alone under so narrow a kernel.
-    assert n_components_for(1e-6, rows, gamma=20.0, random_state=0) in (24, 32)
+    assert n_components_for(1e-6, rows, gamma=20.0, scale=None, random_state=0) in (
+        24,
+        32,
+    )
 
 
 @pytest.mark.parametrize("spread", [0.05, 0.3, 0.6])
@@ -169,13 +184,17 @@ def test_sizes_grow_by_half_at_most_and_end_at_the_limit():
 def test_what_is_out_of_reach_is_told_with_what_is_not():
     rows = clusters(2000, 10, random_state=0)[0]
     with pytest.raises(ValueError, match=r"error=0.01 .* smallest error was 0\.\d+"):
-        n_components_for(0.01, rows, gamma=60.0, max_components=64, random_state=0)
+        n_components_for(
+            0.01, rows, gamma=60.0, scale=None, max_components=64, random_state=0
+        )
 
 
 def test_rows_without_neighbours_do_not_overflow():
     rows = np.random.default_rng(0).normal(size=(100, 50))
     with pytest.raises(ValueError, match="smallest error was"):
-        n_components_for(0.1, rows, gamma=1e4, feature_map="fourier", max_components=32)
+        n_components_for(
+            0.1, rows, gamma=1e4, scale=None, feature_map="fourier", max_components=32
+        )
 
 
 @pytest.mark.parametrize(

@@ -671,7 +671,12 @@ class TestRankByScore:
 
     def test_model_measures_with_it(self):
         rows, labels = labelled(80, seed=1)
-        shared = {"gamma": 5.0, "feature_map": "fourier", "random_state": 0}
+        shared = {
+            "gamma": 5.0,
+            "scale": None,
+            "feature_map": "fourier",
+            "random_state": 0,
+        }
         model = DMKDClassifier(**shared, n_components=32, rank="loo").fit(rows, labels)
         by_hand = DMKDClassifier(**shared, n_components=32, rank=model.rank_)
         assert_array_equal(

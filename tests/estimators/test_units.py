@@ -139,9 +139,9 @@ def test_rows_too_far_for_squares_are_refused_by_column(rows, dtype):
     far = (rows * [1, 1e30 if dtype == np.float32 else 1e200, 1]).astype(dtype)
     label = (rows[:, 0] > 0).astype(int)
     for model in (
-        DMKDE(gamma=1.0, **QUICK),
+        DMKDE(gamma=1.0, scale=None, **QUICK),
         DMKDE(gamma="scott", scale=None, **QUICK),
-        DMKDClassifier(gamma=1.0, **QUICK),
+        DMKDClassifier(gamma=1.0, scale=None, **QUICK),
         DMKDClassifier(scale=[1, 1, 1], **QUICK),
     ):
         with pytest.raises(DataError, match="scale='std'") as refused:
@@ -149,7 +149,10 @@ def test_rows_too_far_for_squares_are_refused_by_column(rows, dtype):
         assert refused.value.column == 1
     seen = np.where(np.arange(len(rows)) == 3, 0.0, 1.0)
     rows[3] *= 1e200
-    for model in (DMKDE(gamma=1.0, **QUICK), DMKDClassifier(gamma=1.0, **QUICK)):
+    for model in (
+        DMKDE(gamma=1.0, scale=None, **QUICK),
+        DMKDClassifier(gamma=1.0, scale=None, **QUICK),
+    ):
         model.fit(rows, label, sample_weight=seen)  # a row that is not there
 
 

@@ -62,6 +62,7 @@ def test_errors_are_those_of_a_model(normalize):
     sample, at = run.draw_rows(config.SPIRALS, 200, 30, seed=0)
     model = DMKDE(
         gamma=256.0,
+        scale=None,
         feature_map=FourierFeatures(
             n_components=40, normalize=normalize, random_state=3
         ),

@@ -124,7 +124,9 @@ class TestFrames:
         assert_same_density(found, model.score_samples(X))
 
     def test_inputs_have_the_columns_names_and_types(self, tmp_path):
-        session = session_of(DMKDE(**SMALL, gamma=0.3).fit(frame()), tmp_path)
+        session = session_of(
+            DMKDE(**SMALL, gamma=0.3, scale=None).fit(frame()), tmp_path
+        )
         assert input_types(session) == {
             "width": "tensor(float)",
             "colour": "tensor(string)",
@@ -156,7 +158,7 @@ class TestFrames:
     def test_some_of_the_columns(self, tmp_path):
         X = frame()
         kept = ["width", "size", "doors"]
-        model = DMKDE(**SMALL, gamma=0.3).fit(X).marginal(kept)
+        model = DMKDE(**SMALL, gamma=0.3, scale=None).fit(X).marginal(kept)
         given = {name: feeds()[name] for name in kept}
         found = answers(session_of(model, tmp_path), given)["log_density"]
         assert_same_density(found, model.score_samples(X[kept]))
@@ -171,7 +173,7 @@ class TestFrames:
         assert_same_density(found, model.score_samples(X))
 
     def test_unknown_categories_and_gaps_are_no_numbers(self, tmp_path):
-        model = DMKDE(**SMALL, gamma=0.3).fit(frame())
+        model = DMKDE(**SMALL, gamma=0.3, scale=None).fit(frame())
         given = {name: part[:5].copy() for name, part in feeds().items()}
         given["colour"][0] = "mauve"
         given["size"][1] = ""

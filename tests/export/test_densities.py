@@ -76,7 +76,7 @@ class TestFarRows:
 
     def test_heavy_tails_need_differences(self, tmp_path):
         rows = single(np.random.default_rng(0).standard_cauchy((400, 2)))
-        options = SMALL | {"gamma": 1e6, "feature_map": "landmarks"}
+        options = SMALL | {"gamma": 1e6, "scale": None, "feature_map": "landmarks"}
         model = DMKDE(**options).fit(rows)
         compare(model, rows, tmp_path)
 

@@ -110,7 +110,12 @@ class TestMetadata:
         X = np.random.default_rng(0).normal(size=(400, 3))
         sizes = []
         for dtype in ("float64", "float32"):
-            options = {"n_components": 200, "feature_map": "fourier", "gamma": 3.0}
+            options = {
+                "n_components": 200,
+                "feature_map": "fourier",
+                "gamma": 3.0,
+                "scale": None,
+            }
             export_onnx(DMKDE(**GIVEN | options, dtype=dtype).fit(X), path)
             sizes.append(path.stat().st_size)
         assert sizes[1] < sizes[0] / 1.8

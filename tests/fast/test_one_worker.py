@@ -222,7 +222,13 @@ class TestResults:
 
     def learn(self):
         X = np.random.default_rng(0).normal(size=(3000, 3))
-        model = DMKDE(gamma=0.5, feature_map="fourier", n_components=64, batch_size=500)
+        model = DMKDE(
+            gamma=0.5,
+            scale=None,
+            feature_map="fourier",
+            n_components=64,
+            batch_size=500,
+        )
         return model.set_params(random_state=0).partial_fit(X).state_.total
 
     def test_same_bits_as_with_one_thread(self):

@@ -13,7 +13,7 @@ from rhokit.inspection import (
 
 X = np.random.default_rng(0).normal(size=(60, 2))
 Y = np.arange(60) % 2
-GIVEN = {"gamma": 1.0, "feature_map": "landmarks", "random_state": 0}
+GIVEN = {"gamma": 1.0, "scale": None, "feature_map": "landmarks", "random_state": 0}
 
 
 def taught(base, *more, methods):

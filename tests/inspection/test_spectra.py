@@ -72,7 +72,7 @@ def test_models_without_a_spectrum():
     with pytest.raises(TypeError, match="density matrix must be given, got MeanEmb"):
         spectrum(mean)
     X = np.random.default_rng(0).normal(size=(100, 2))
-    model = DMKDE(gamma=200.0).fit(X)
+    model = DMKDE(gamma=200.0, scale=None).fit(X)
     size = matrix_size(model)
     assert size > 2048
     with pytest.raises(ValueError, match=f"would have {size:,} rows, more than"):

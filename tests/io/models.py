@@ -28,9 +28,10 @@ from rhokit import (
     SoftmaxFeatures,
 )
 
-SMALL = {"gamma": 1.0, "n_components": 12, "random_state": 0}
+SMALL = {"gamma": 1.0, "scale": None, "n_components": 12, "random_state": 0}
 TRAINED = {
     "gamma": 1.0,
+    "scale": None,
     "n_components": 10,
     "rank": 4,
     "max_epochs": 2,
@@ -362,7 +363,7 @@ def _series_cases():
     yield "density-series-unfitted", unfitted(density(fixed)), PLANE
 
     def classes(**parameters):
-        few = {"feature_map": series(), "gamma": 0.3}
+        few = {"feature_map": series(), "gamma": 0.3, "scale": None}
         return estimator(DMKDClassifier, **(few | parameters))
 
     yield "classes-series", fitted(classes()), SPAN_CLASSES
@@ -370,7 +371,13 @@ def _series_cases():
     yield "classes-series-line", fitted(classes(feature_map="grid")), SPAN_LINE_CLASSES
 
     def numbers(**parameters):
-        few = {"feature_map": series(), "gamma": 0.3, "n_levels": 6, "beta": 30.0}
+        few = {
+            "feature_map": series(),
+            "gamma": 0.3,
+            "scale": None,
+            "n_levels": 6,
+            "beta": 30.0,
+        }
         return estimator(QMRegressor, **(few | parameters))
 
     yield "values-series", fitted(numbers()), SPAN_VALUES

@@ -59,7 +59,12 @@ def run(code, *arguments):
 
 
 def density(n_components):
-    settings = {"gamma": 1.0, "feature_map": "fourier", "random_state": 0}
+    settings = {
+        "gamma": 1.0,
+        "scale": None,
+        "feature_map": "fourier",
+        "random_state": 0,
+    }
     return DMKDE(**settings, n_components=n_components).fit(plane())
 
 

@@ -241,7 +241,9 @@ class TestWhatWasFound:
         """Of few vectors in many dimensions, whose square would take gigabytes."""
         rng = np.random.default_rng(0)
         rows = rng.normal(size=(40, 2))
-        model = rhokit.DMKDE(gamma=1.0, n_components=32, feature_map="fourier")
+        model = rhokit.DMKDE(
+            gamma=1.0, scale=None, n_components=32, feature_map="fourier"
+        )
         whole = model.fit(rows)
         factor = whole.compact()
         for rank in (3, 0.25, "elbow"):

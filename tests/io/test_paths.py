@@ -12,7 +12,7 @@ from rhokit.nn.parameters import PATHS
 from tests.io.drafts import put, refuses
 from tests.io.models import CASES, plane
 
-QUICK = {"gamma": 1.0, "n_components": 8, "rank": 2, "max_epochs": 1}
+QUICK = {"gamma": 1.0, "scale": None, "n_components": 8, "rank": 2, "max_epochs": 1}
 
 
 @pytest.fixture

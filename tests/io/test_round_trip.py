@@ -464,7 +464,12 @@ class TestFactorFiles:
         assert sizes[0] <= sizes[1]
 
     def test_shrink_as_the_rank_does(self):
-        settings = {"feature_map": "fourier", "gamma": 1.0, "n_components": 200}
+        settings = {
+            "feature_map": "fourier",
+            "gamma": 1.0,
+            "scale": None,
+            "n_components": 200,
+        }
         model = DMKDE(**settings, rank=5, random_state=0).fit(plane())
         sizes = [len(rhokit.dumps(model, state=each)) for each in ("factor", "exact")]
         assert sizes[0] < 0.2 * sizes[1]
@@ -775,12 +780,15 @@ class TestWhatCannotBeSaved:
             (Own(), "Own cannot be saved"),
             (SameName(), "DMKDE cannot be saved"),
             (OwnMap().fit(plane()), "OwnMap cannot be saved"),
-            (DMKDE(feature_map=OwnMap(n_components=9), gamma=1.0), "OwnMap cannot"),
+            (
+                DMKDE(feature_map=OwnMap(n_components=9), gamma=1.0, scale=None),
+                "OwnMap cannot",
+            ),
             (PCA(), "PCA cannot be saved"),
             (SimpleNamespace(), "SimpleNamespace cannot be saved"),
             (None, "NoneType cannot be saved"),
             (DMKDE, "cannot be saved"),
-            (DMKDE(gamma=lambda rows: 1.0), "gamma is a function"),
+            (DMKDE(gamma=lambda rows: 1.0, scale=None), "gamma is a function"),
             (DMKDClassifier(priors={"a": 1}), "priors is a dict"),
             (DMKDE(scale=["a", "b"]), "scale is a list"),
             (DMKDE(scale=[[1], [2, 3]]), "scale is a list"),
@@ -794,7 +802,9 @@ class TestWhatCannotBeSaved:
             rhokit.dumps(model)
 
     def test_a_fitted_map_of_the_user(self):
-        model = DMKDE(feature_map=OwnMap(n_components=9), gamma=1.0).fit(plane())
+        model = DMKDE(feature_map=OwnMap(n_components=9), gamma=1.0, scale=None).fit(
+            plane()
+        )
         with pytest.raises(TypeError, match="OwnMap cannot be saved"):
             rhokit.dumps(model)
 
@@ -874,11 +884,13 @@ class TestRandomGenerators:
 
     def test_of_a_map_become_none(self):
         source = np.random.default_rng(3)
-        model = DMKDE(feature_map=FourierFeatures(random_state=source), gamma=1.0)
+        model = DMKDE(
+            feature_map=FourierFeatures(random_state=source), gamma=1.0, scale=None
+        )
         assert through_a_file(model).feature_map.random_state is None
 
     def test_numbers_stay(self):
-        model = DMKDE(random_state=np.int64(5), gamma=np.float32(0.5))
+        model = DMKDE(random_state=np.int64(5), gamma=np.float32(0.5), scale=None)
         again = through_a_file(model)
         assert again.random_state == 5
         assert again.gamma == 0.5

@@ -11,7 +11,7 @@ from rhokit.io import model_files
 from tests.io.models import CASES, plane
 
 FOUR = np.random.default_rng(0).normal(size=(60, 4))
-SMALL = {"gamma": 1.0, "n_components": 12, "feature_map": "landmarks"}
+SMALL = {"gamma": 1.0, "scale": None, "n_components": 12, "feature_map": "landmarks"}
 
 
 def fitted(rows):

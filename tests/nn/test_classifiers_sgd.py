@@ -200,7 +200,7 @@ class TestOtherShares:
 
     @both
     def test_class_of_weight_zero_is_as_if_not_there(self, cls):
-        settings = SMALL | {"gamma": 0.5, "feature_map": "fourier"}
+        settings = SMALL | {"gamma": 0.5, "scale": None, "feature_map": "fourier"}
         seen = Y != "top"
         weighted = cls(**settings).fit(X, Y, sample_weight=seen)
         absent = cls(**settings).fit(X[seen], Y[seen])

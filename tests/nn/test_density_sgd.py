@@ -161,7 +161,7 @@ def test_validation_rows_need_no_tuple():
 @pytest.mark.parametrize("rank", [1, 4])
 def test_one_row(rank):
     """All mass about it, by a γ that is given: none can be learned."""
-    model = DMKDESGD(gamma=2.0, rank=rank, max_epochs=3, random_state=0)
+    model = DMKDESGD(gamma=2.0, scale=None, rank=rank, max_epochs=3, random_state=0)
     model.fit([[3.0]])
     axis = np.linspace(-3, 9, 4001)[:, None]
     density = model.density(axis)

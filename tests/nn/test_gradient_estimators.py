@@ -357,13 +357,22 @@ def one_pass(cls, **parameters):
 
 
 STARTS = [
-    {"feature_map": "fourier", "gamma": 0.5},
-    {"feature_map": FourierFeatures(form="complex", n_components=32), "gamma": 0.5},
-    {"feature_map": FourierFeatures(form="pair", n_components=32), "gamma": 0.5},
+    {"feature_map": "fourier", "gamma": 0.5, "scale": None},
+    {
+        "feature_map": FourierFeatures(form="complex", n_components=32),
+        "gamma": 0.5,
+        "scale": None,
+    },
+    {
+        "feature_map": FourierFeatures(form="pair", n_components=32),
+        "gamma": 0.5,
+        "scale": None,
+    },
     {"feature_map": "landmarks", "rank": 5},
     {
         "feature_map": LandmarkFeatures(normalize=True, n_components=32),
         "gamma": 0.5,
+        "scale": None,
         "rank": 0.5,
     },
     {"gamma": 0.5, "scale": "whiten", "rank": "elbow", "feature_map": "landmarks"},
@@ -464,7 +473,10 @@ class TestFromEstimator:
         [
             *[(cls, {}) for cls in MODELS if cls is not DMKDESGD],
             (DMKDESGD, {"feature_map": "landmarks"}),
-            (DMKDClassifierSGD, {"feature_map": "fourier", "gamma": 0.5}),
+            (
+                DMKDClassifierSGD,
+                {"feature_map": "fourier", "gamma": 0.5, "scale": None},
+            ),
             (QMRegressorSGD, {"feature_map": "landmarks"}),
         ],
         ids=label,
@@ -518,10 +530,18 @@ class TestFromEstimator:
 
 TRAINED = [
     {},
-    {"feature_map": "fourier", "gamma": 0.5},
-    {"feature_map": FourierFeatures(form="complex", n_components=32), "gamma": 0.5},
-    {"feature_map": "landmarks", "gamma": 0.5},
-    {"feature_map": LandmarkFeatures(normalize=True, n_components=32), "gamma": 0.5},
+    {"feature_map": "fourier", "gamma": 0.5, "scale": None},
+    {
+        "feature_map": FourierFeatures(form="complex", n_components=32),
+        "gamma": 0.5,
+        "scale": None,
+    },
+    {"feature_map": "landmarks", "gamma": 0.5, "scale": None},
+    {
+        "feature_map": LandmarkFeatures(normalize=True, n_components=32),
+        "gamma": 0.5,
+        "scale": None,
+    },
     {"init": "random"},
     {"rank": 1},
     {"rank": 1.0},
@@ -558,7 +578,7 @@ class TestTrained:
     def test_features(self, cls, moved, train_features):
         """They move if they are trained; the module says the same all the while."""
         feature_map, name = moved
-        settings = {"feature_map": feature_map, "gamma": 0.5}
+        settings = {"feature_map": feature_map, "gamma": 0.5, "scale": None}
         model = fit(cls, **settings, train_features=train_features)
         start = one_pass(cls, **settings).feature_map_
         before, after = (

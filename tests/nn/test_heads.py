@@ -294,7 +294,7 @@ GAUSSIAN_MAPS = {
     "complex": FourierFeatures(n_components=30, form="complex", random_state=0),
     "quadrature": QuadratureFeatures(tol=1e-3),
 }
-OPTIONS = {"gamma": 0.5, "random_state": 0}
+OPTIONS = {"gamma": 0.5, "scale": None, "random_state": 0}
 
 
 def module_of(kind, estimator, rows):
@@ -460,7 +460,9 @@ class TestIntegral:
             "landmarks": LandmarkFeatures(n_components=200, random_state=0),
             "quadrature": QuadratureFeatures(tol=1e-3),
         }[name]
-        model = DMKDE(feature_map=feature_map, gamma=2.0, random_state=0).fit(rows)
+        model = DMKDE(
+            feature_map=feature_map, gamma=2.0, scale=None, random_state=0
+        ).fit(rows)
         rho = model.density_matrix_.normalized()[0]
         share = np.trace(rho @ model.feature_map_.mass_matrix())
         assert_allclose(share, 1, atol=1e-2)

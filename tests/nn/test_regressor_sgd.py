@@ -169,7 +169,7 @@ class TestEdges:
 
     @pytest.mark.filterwarnings("ignore::rhokit.nn.TrainingWarning")
     def test_one_row(self):
-        model = QMRegressorSGD(**SMALL, gamma=1.0).fit([[1.0]], [2.0])
+        model = QMRegressorSGD(**SMALL, gamma=1.0, scale=None).fit([[1.0]], [2.0])
         assert_allclose(model.predict([[1.0], [3.0]]), 2.0)
 
     def test_two_targets(self):

@@ -23,7 +23,7 @@ from rhokit.errors import DataError
 from rhokit.parallel.dask import fit, predict, predict_proba, score_samples
 from tests.one_pass import assert_learned_all
 
-SMALL = {"gamma": 0.7, "n_components": 24, "random_state": 0}
+SMALL = {"gamma": 0.7, "scale": None, "n_components": 24, "random_state": 0}
 COLUMNS = ["a", "b", "c"]
 ROWS = np.random.default_rng(1).normal(size=(1200, 3))
 LABELS = np.array(["low", "mid", "top"])[np.digitize(ROWS[:, 0], [-0.5, 0.5])]
@@ -104,7 +104,9 @@ class TestCluster:
         # Warnings are errors here; Dask warns of graphs of more than ten megabytes.
         rng = np.random.default_rng(0)
         rows = rng.normal(size=(1600, 40))
-        model = DMKDE(gamma=0.01, n_components=1200, random_state=0).prepare(rows)
+        model = DMKDE(
+            gamma=0.01, scale=None, n_components=1200, random_state=0
+        ).prepare(rows)
         assert len(pickle.dumps(model)) > 10_000_000
         fit(model, da.from_array(rows, chunks=(800, 40)))
         assert_array_equal(model.state_.weight, [1600])

@@ -53,7 +53,7 @@ def assert_density_of(model, rows, weights=None, tol=3 * TOL):
 
 
 def density(d, wanted="grid"):
-    return DMKDE(gamma=GAMMA[d], feature_map=wanted, random_state=0)
+    return DMKDE(gamma=GAMMA[d], scale=None, feature_map=wanted, random_state=0)
 
 
 def widens():
@@ -173,7 +173,7 @@ class TestWhatDoesNotMerge:
 class TestOutcomes:
     @both
     def test_of_classes_that_only_some_have_seen(self, d):
-        make = {"gamma": GAMMA[d], "feature_map": "grid"}
+        make = {"gamma": GAMMA[d], "scale": None, "feature_map": "grid"}
         labels = np.array(["a", "b", "c"], dtype="<U3")[LABELS]
         labels[100:200] = "new"
         plan = DMKDClassifier(**make).prepare(CALM[d], np.array(["a", "c"] * 200))
@@ -192,7 +192,12 @@ class TestOutcomes:
     @both
     def test_of_values(self, d):
         y = np.tanh(ROWS[d][:, 0])
-        make = {"gamma": GAMMA[d], "feature_map": "grid", "bounds": (-1, 1)}
+        make = {
+            "gamma": GAMMA[d],
+            "scale": None,
+            "feature_map": "grid",
+            "bounds": (-1, 1),
+        }
         plan = QMRegressor(**make, n_levels=4, beta=9.0).prepare(CALM[d], y)
         with widens():
             models = [
@@ -265,7 +270,7 @@ class TestDask:
         assert_density_of(fit(model, collection(d, CALM[d])), CALM[d])
 
     def test_classes(self, d):
-        make = {"gamma": GAMMA[d], "feature_map": "grid"}
+        make = {"gamma": GAMMA[d], "scale": None, "feature_map": "grid"}
         model = DMKDClassifier(**make).prepare(CALM[d], LABELS)
         with widens():
             fit(model, collection(d), da.from_array(LABELS, chunks=100))

@@ -12,9 +12,9 @@ from tests.estimators.test_mixed import table
 
 def test_adds_up_what_partitions_hold():
     frame = table(150)
-    model = DMKDE(gamma=1.0, n_components=200, random_state=0)
+    model = DMKDE(gamma=1.0, scale=None, n_components=200, random_state=0)
     found = fit(model, dd.from_pandas(frame, npartitions=4))
-    whole = DMKDE(gamma=1.0, n_components=200, random_state=0).fit(frame)
+    whole = DMKDE(gamma=1.0, scale=None, n_components=200, random_state=0).fit(frame)
     assert found.schema_ == whole.schema_
     assert_allclose(found.score_samples(frame), whole.score_samples(frame), rtol=1e-9)
     lazy = score_samples(found, dd.from_pandas(frame, npartitions=3))
@@ -36,4 +36,4 @@ def test_categories_must_be_known():
     with pytest.raises(
         ValueError, match=r"'group': X must be numbers.*known categorical"
     ):
-        fit(DMKDE(gamma=1.0, n_components=8), data)
+        fit(DMKDE(gamma=1.0, scale=None, n_components=8), data)

@@ -18,7 +18,7 @@ from rhokit import (
 from rhokit.parallel import merge
 from tests.one_pass import assert_learned_all
 
-SMALL = {"gamma": 0.7, "n_components": 12, "random_state": 0}
+SMALL = {"gamma": 0.7, "scale": None, "n_components": 12, "random_state": 0}
 # Of rows alone, of labels, of values.
 MODELS = {
     "density": (DMKDE(**SMALL), None),

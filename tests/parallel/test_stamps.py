@@ -14,7 +14,7 @@ from rhokit import DMKDE, DMKDClassifier, QMRegressor
 from rhokit.parallel import code, code_version, worker_tasks
 from rhokit.parallel import dask as parallel
 
-SMALL = {"gamma": 0.7, "n_components": 24, "random_state": 0}
+SMALL = {"gamma": 0.7, "scale": None, "n_components": 24, "random_state": 0}
 ROWS = np.random.default_rng(1).normal(size=(600, 2))
 MODELS = {
     "DMKDE": (DMKDE(**SMALL), None),

@@ -44,7 +44,9 @@ def flowers(iris):
     """Classes as text, and a model of a half of the rows."""
     bunch = load_iris()
     labels = bunch.target_names[bunch.target]
-    model = DMKDClassifier(n_components=32, gamma=0.5, rank=6, random_state=0)
+    model = DMKDClassifier(
+        n_components=32, gamma=0.5, scale=None, rank=6, random_state=0
+    )
     return model.fit(iris[::2], labels[::2]), iris[1::2], labels[1::2]
 
 
@@ -61,5 +63,5 @@ def mixed(iris):
     """Rows with a column of categories, and their density."""
     kinds = np.array(["a", "b", "c"])[np.arange(150) // 50]
     frame = pd.DataFrame({"kind": pd.Categorical(kinds)}).join(iris.iloc[:, :3])
-    model = DMKDE(n_components=32, gamma=1.0, random_state=0).fit(frame)
+    model = DMKDE(n_components=32, gamma=1.0, scale=None, random_state=0).fit(frame)
     return model, frame

@@ -66,7 +66,9 @@ class TestClasses:
 
     def test_other_classifiers(self, flowers, iris):
         _, X, y = flowers
-        ordinal = QMOrdinalClassifier(n_components=16, gamma=1.0, random_state=0)
+        ordinal = QMOrdinalClassifier(
+            n_components=16, gamma=1.0, scale=None, random_state=0
+        )
         for model in (ordinal, LogisticRegression(max_iter=1000)):
             model.fit(X, y)
             display = CalibrationDisplay.from_estimator(model, X, y)
@@ -108,7 +110,9 @@ class TestIntervals:
     def test_of_one_target(self, patients):
         _, X, y = patients
         both = np.column_stack([y, np.zeros(len(y)) + np.arange(len(y)) % 2])
-        model = QMRegressor(n_components=16, n_levels=8, gamma=1.0, random_state=0)
+        model = QMRegressor(
+            n_components=16, n_levels=8, gamma=1.0, scale=None, random_state=0
+        )
         model.fit(X, both)
         display = CalibrationDisplay.from_estimator(
             model, X, both, levels=[0.5], target=0

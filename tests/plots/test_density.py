@@ -15,9 +15,9 @@ from rhokit.inspection.rows import some_places
 from rhokit.plots import DensityDisplay
 from rhokit.plots.panels import enclosing_levels
 
-SMALL = {"n_components": 32, "gamma": 2.0, "random_state": 0}
+SMALL = {"n_components": 32, "gamma": 2.0, "scale": None, "random_state": 0}
 MODELS = {
-    "grid": lambda: DMKDE(gamma=2.0),
+    "grid": lambda: DMKDE(gamma=2.0, scale=None),
     "landmarks": lambda: DMKDE(feature_map="landmarks", **SMALL),
     "fourier": lambda: DMKDE(feature_map="fourier", **SMALL),
     "linear": lambda: MeanEmbeddingKDE(**SMALL),
@@ -63,13 +63,13 @@ class TestOneColumn:
 
     def test_the_curve_reaches_over_the_data(self, iris):
         x, height = DensityDisplay.from_estimator(
-            DMKDE(gamma=2.0).fit(iris.iloc[:, :1])
+            DMKDE(gamma=2.0, scale=None).fit(iris.iloc[:, :1])
         ).curves[0]
         np.testing.assert_allclose(np.trapezoid(height, x), 1, atol=1e-3)
 
     def test_a_histogram(self, iris):
         X = iris.iloc[:, :1]
-        model = DMKDE(gamma=2.0).fit(X)
+        model = DMKDE(gamma=2.0, scale=None).fit(X)
         display = DensityDisplay.from_estimator(model, X, marks="histogram")
         bars = display.ax_.patches
         area = sum(bar.get_width() * bar.get_height() for bar in bars)
@@ -81,13 +81,13 @@ class TestOneColumn:
     @pytest.mark.parametrize("options", [{"X": None}, {"marks": None}])
     def test_without_rows(self, iris, options):
         X = iris.iloc[:, :1]
-        model = DMKDE(gamma=2.0).fit(X)
+        model = DMKDE(gamma=2.0, scale=None).fit(X)
         display = DensityDisplay.from_estimator(model, **({"X": X} | options))
         assert not rug_of(display.ax_)
         assert not display.ax_.patches
 
     def test_a_column_without_a_name(self, iris):
-        model = DMKDE(gamma=2.0).fit(iris.to_numpy()[:, :1])
+        model = DMKDE(gamma=2.0, scale=None).fit(iris.to_numpy()[:, :1])
         display = DensityDisplay.from_estimator(model, n=10)
         assert display.ax_.get_xlabel() == "column 0"
         assert len(display.curves[0][0]) == 10
@@ -99,7 +99,7 @@ class TestOneColumn:
         assert ax.get_ylim()[0] == -0.2
 
     def test_style(self, iris, ax):
-        model = DMKDE(gamma=2.0).fit(iris.iloc[:, :1])
+        model = DMKDE(gamma=2.0, scale=None).fit(iris.iloc[:, :1])
         display = DensityDisplay.from_estimator(
             model, ax=ax, curve_kw={"color": "red", "linewidth": 3}
         )
@@ -125,7 +125,7 @@ class TestTwoColumns:
         np.testing.assert_allclose(offsets, X)
 
     def test_contours_enclose_their_shares(self, iris):
-        model = DMKDE(gamma=2.0).fit(iris.iloc[:, :2])
+        model = DMKDE(gamma=2.0, scale=None).fit(iris.iloc[:, :2])
         display = DensityDisplay.from_estimator(model, probabilities=[0.9, 0.5], n=200)
         filled, lines = maps_of(display.ax_)
         *levels, top = filled.levels
@@ -157,7 +157,7 @@ class TestTwoColumns:
 
     def test_without_points_and_bar(self, iris):
         X = iris.iloc[:, :2]
-        model = DMKDE(gamma=2.0).fit(X)
+        model = DMKDE(gamma=2.0, scale=None).fit(X)
         display = DensityDisplay.from_estimator(
             model, X, points=False, colorbar=False, cmap=plt.get_cmap("Greys")
         )
@@ -166,7 +166,7 @@ class TestTwoColumns:
 
     def test_many_rows_are_thinned(self, iris):
         X = iris.iloc[:, :2]
-        model = DMKDE(gamma=2.0).fit(X)
+        model = DMKDE(gamma=2.0, scale=None).fit(X)
         display = DensityDisplay.from_estimator(model, X, max_points=40)
         (points,) = points_of(display.ax_)
         drawn = {tuple(row) for row in np.asarray(points.get_offsets())}

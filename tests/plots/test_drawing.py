@@ -34,7 +34,9 @@ DRAW = {
 
 @pytest.fixture(scope="module")
 def models(density, iris, patients, flowers):
-    waves = DMKDE(n_components=32, gamma=1.0, feature_map="fourier", random_state=0)
+    waves = DMKDE(
+        n_components=32, gamma=1.0, scale=None, feature_map="fourier", random_state=0
+    )
     return {
         "density": (density, iris),
         "waves": (waves.fit(iris), iris),

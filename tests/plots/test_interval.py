@@ -9,7 +9,13 @@ from sklearn.exceptions import NotFittedError
 from rhokit import QMRegressor, QMRegressorSGD
 from rhokit.plots import IntervalDisplay
 
-SMALL = {"n_components": 32, "n_levels": 16, "gamma": 1.0, "random_state": 0}
+SMALL = {
+    "n_components": 32,
+    "n_levels": 16,
+    "gamma": 1.0,
+    "scale": None,
+    "random_state": 0,
+}
 
 
 def segments(ax):

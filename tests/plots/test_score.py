@@ -12,7 +12,7 @@ from rhokit import DMKDE, DMKDESGD, MeanEmbeddingKDE
 from rhokit.plots import ScoreDisplay
 from rhokit.plots.score import spread_apart
 
-SMALL = {"n_components": 32, "gamma": 2.0, "random_state": 0}
+SMALL = {"n_components": 32, "gamma": 2.0, "scale": None, "random_state": 0}
 
 
 def counted(ax):

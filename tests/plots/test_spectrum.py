@@ -9,7 +9,7 @@ from rhokit.core import DensityMatrix, LowRankDensityMatrix, effective_rank
 from rhokit.plots import SpectrumDisplay
 from tests.support import random_states
 
-SMALL = {"n_components": 32, "gamma": 2.0, "random_state": 0}
+SMALL = {"n_components": 32, "gamma": 2.0, "scale": None, "random_state": 0}
 
 
 def decomposed(rho):
@@ -89,14 +89,14 @@ class TestEstimators:
         assert len(each.eigenvalues) == 16
 
     def test_a_grid(self, iris):
-        model = DMKDE(gamma=0.5).fit(iris.iloc[:, :1])
+        model = DMKDE(gamma=0.5, scale=None).fit(iris.iloc[:, :1])
         display = SpectrumDisplay.from_estimator(model)
         expected = decomposed(model.density_matrix_.normalized())
         np.testing.assert_allclose(display.eigenvalues, expected, atol=1e-12)
 
     def test_a_large_grid(self):
         rows = np.random.default_rng(0).normal(size=(100, 2))
-        model = DMKDE(gamma=200.0).fit(rows)
+        model = DMKDE(gamma=200.0, scale=None).fit(rows)
         size = model.feature_map_.n_components_
         with pytest.raises(ValueError, match=f"would have {size:,} rows, more than"):
             SpectrumDisplay.from_estimator(model)
@@ -167,7 +167,7 @@ class TestErrors:
             SpectrumDisplay.from_estimator(DMKDE())
 
     def test_states_without_a_matrix(self, iris):
-        series = DMKDE(gamma=0.5).fit(iris.iloc[:, :1]).state_
+        series = DMKDE(gamma=0.5, scale=None).fit(iris.iloc[:, :1]).state_
         with pytest.raises(TypeError, match=r"state must be a DensityMatrix .* got a"):
             SpectrumDisplay.from_state(series)
 

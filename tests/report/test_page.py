@@ -263,7 +263,9 @@ def test_many_columns_are_cut_and_the_page_says_so():
 )
 def test_odd_rows_have_a_page(rows):
     X = np.random.default_rng(0).normal(size=(100, 2))
-    model = DMKDE(gamma=1.0, feature_map="landmarks", n_components=16).fit(X)
+    model = DMKDE(gamma=1.0, scale=None, feature_map="landmarks", n_components=16).fit(
+        X
+    )
     page = Page(render(gather(model, np.array(rows))))
     assert "unlikely" in page.ids
     assert not re.search(r"\bnan\b|\binf\b", page.text)
@@ -337,7 +339,7 @@ def test_rows_with_gaps_are_scored_and_not_left_out():
 
 def test_a_large_matrix_is_not_decomposed():
     X = np.random.default_rng(0).normal(size=(500, 2))
-    model = DMKDE(gamma=300.0).fit(X)
+    model = DMKDE(gamma=300.0, scale=None).fit(X)
     assert model.feature_map_.n_components_ > 1024
     assert gather(model, X).spectrum is None
 

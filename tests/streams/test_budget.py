@@ -16,7 +16,13 @@ from rhokit import DMKDE, DMKDClassifier, fit_batches, fit_files
 from rhokit.streams.budget import RowBudget, parse_limit
 from rhokit.streams.pieces import TablePiece
 
-PLAN = {"gamma": 0.7, "feature_map": "fourier", "n_components": 16, "random_state": 0}
+PLAN = {
+    "gamma": 0.7,
+    "scale": None,
+    "feature_map": "fourier",
+    "n_components": 16,
+    "random_state": 0,
+}
 X = np.random.default_rng(0).normal(size=(300, 2))
 
 

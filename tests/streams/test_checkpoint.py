@@ -216,7 +216,12 @@ class TestInterrupted:
             }
         )
         pq.write_table(table, tmp_path / "rows.parquet", row_group_size=70)
-        plan = {"gamma": 0.7, "feature_map": "fourier", "n_components": 16}
+        plan = {
+            "gamma": 0.7,
+            "scale": None,
+            "feature_map": "fourier",
+            "n_components": 16,
+        }
         plan |= {"random_state": 0}
         model, roles = {
             "classes": (

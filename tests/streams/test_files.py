@@ -28,7 +28,13 @@ from rhokit.streams.learning import with_names
 from rhokit.streams.pieces import TablePiece
 from rhokit.streams.tables import TableReader
 
-PLAN = {"gamma": 0.7, "feature_map": "fourier", "n_components": 16, "random_state": 0}
+PLAN = {
+    "gamma": 0.7,
+    "scale": None,
+    "feature_map": "fourier",
+    "n_components": 16,
+    "random_state": 0,
+}
 DENSITY = DMKDE(**PLAN, scale="std")
 REGRESSION = QMRegressor(**PLAN, n_levels=5, beta=4.0)
 MODELS = {

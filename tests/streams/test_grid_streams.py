@@ -24,7 +24,9 @@ every_map = pytest.mark.parametrize("wanted", MAPS)
 
 
 def density(d, wanted="grid"):
-    return DMKDE(gamma=GAMMA[d], feature_map=MAPS.get(wanted, wanted), random_state=0)
+    return DMKDE(
+        gamma=GAMMA[d], scale=None, feature_map=MAPS.get(wanted, wanted), random_state=0
+    )
 
 
 def batches(rows, size=100):
@@ -181,7 +183,7 @@ class TestOutcomes:
     @both
     def test_of_classes(self, d):
         labels = np.arange(N) % 3
-        make = {"gamma": GAMMA[d], "feature_map": "grid"}
+        make = {"gamma": GAMMA[d], "scale": None, "feature_map": "grid"}
         pairs = list(zip(batches(DRIFTING[d]), batches(labels), strict=True))
         with widens():
             model = fit_batches(
@@ -195,7 +197,12 @@ class TestOutcomes:
     @both
     def test_of_values(self, d):
         y = np.sin(DRIFTING[d][:, 0])
-        make = {"gamma": GAMMA[d], "feature_map": "grid", "bounds": (-1, 1)}
+        make = {
+            "gamma": GAMMA[d],
+            "scale": None,
+            "feature_map": "grid",
+            "bounds": (-1, 1),
+        }
         make |= {"n_levels": 5, "beta": 20.0}
         pairs = list(zip(batches(DRIFTING[d]), batches(y), strict=True))
         with widens():

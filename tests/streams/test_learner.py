@@ -304,7 +304,7 @@ class TestRefusedWhenLearned:
 
     def test_rows_outside_the_grid(self):
         grid = QuadratureFeatures(bounds=[[-5, -5], [5, 5]], tol=1e-2)
-        model = DMKDE(gamma=1.0, feature_map=grid).prepare(X)
+        model = DMKDE(gamma=1.0, scale=None, feature_map=grid).prepare(X)
         stream = Stream(model, buffer_rows=10)
         stream.learn_many(X[:25])
         stream.learn_one([50.0, 0.0])

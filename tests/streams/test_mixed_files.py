@@ -14,7 +14,7 @@ from rhokit.errors import DataError
 from rhokit.streams import read_frames, typical_values
 from tests.estimators.test_mixed import LEVELS, table
 
-DENSITY = DMKDE(gamma=1.0, n_components=24, random_state=0)
+DENSITY = DMKDE(gamma=1.0, scale=None, n_components=24, random_state=0)
 COLUMNS = ["x", "group", "y", "level"]
 ENDINGS = pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "feather"])
 
@@ -194,7 +194,7 @@ class TestGaps:
         frame.loc[40:130, "y"] = np.nan
         path = write(tmp_path / "rows.parquet", frame)
         model = fit_files(
-            DMKDClassifier(gamma=1.0, n_components=24, random_state=0),
+            DMKDClassifier(gamma=1.0, scale=None, n_components=24, random_state=0),
             path,
             target="group",
             missing="drop",

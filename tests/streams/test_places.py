@@ -13,7 +13,9 @@ from rhokit import DMKDE, fit_files
 from rhokit.errors import DataError
 from rhokit.streams import mistakes, typical_values
 
-MODEL = DMKDE(gamma=0.7, feature_map="fourier", n_components=8, random_state=0)
+MODEL = DMKDE(
+    gamma=0.7, scale=None, feature_map="fourier", n_components=8, random_state=0
+)
 N_ROWS = 90
 
 

@@ -13,7 +13,13 @@ from rhokit.streams.buffer import Reservoir
 
 N_ROWS = 400
 ROWS = np.arange(N_ROWS, dtype=float)[:, None]
-PLAN = {"gamma": 0.7, "feature_map": "fourier", "n_components": 16, "random_state": 0}
+PLAN = {
+    "gamma": 0.7,
+    "scale": None,
+    "feature_map": "fourier",
+    "n_components": 16,
+    "random_state": 0,
+}
 
 
 def sampled(size, weights=None, seed=0, step=50):

@@ -15,6 +15,8 @@ from rhokit.errors import DataError
 FINE, WRONG_DATA, WRONG_USAGE, LIMIT_PASSED, INTERRUPTED = 0, 1, 2, 3, 130
 
 _LONGEST = 600
+# The beginning of a warning that is about a model, and not about the rows at hand.
+_MISSED_MASS = "the map misses"
 # What users get wrong: data, files, models, memory, packages that are not there.
 _EXPECTED = (ValueError, TypeError, OSError, MemoryError, ImportError)
 
@@ -93,5 +95,7 @@ def warnings_as_lines(command: str) -> Iterator[None]:
         # Other packages' notices of what they will change are nothing to users.
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
+        if command != "fit":  # which has said so when the model was made
+            warnings.filterwarnings("ignore", _MISSED_MASS)
         warnings.showwarning = show
         yield

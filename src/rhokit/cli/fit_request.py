@@ -26,6 +26,7 @@ from rhokit.cli.stored_models import (
 )
 from rhokit.cli.table_files import TableFiles
 from rhokit.errors import DataError
+from rhokit.models.mass import warn_of_mass
 from rhokit.streams import typical_values
 from rhokit.validation import is_missing
 
@@ -73,6 +74,7 @@ def fit_and_save(
             note = replace(note, fill=_fill(source, columns, note, request))
             _fit(model, source, columns, categories, note, request)
         note = replace(note, sources=tuple(_describe(source, model, request)))
+    warn_of_mass(model.fitted_model())
     size = save_model(model, note, output)
     told = _told(model, note, output, size, time.monotonic() - start)
     told["guessed_because"] = reason

@@ -91,8 +91,8 @@ def marginal(estimator: E, columns: Any) -> E:
     >>> DMKDE(random_state=0).fit(X).marginal(1).series().mean().round(1)
     array([5.])
     >>> X = np.random.default_rng(0).normal([0, 0, 0, 5], size=(500, 4))
-    >>> model = DMKDE(gamma=2.0, random_state=0).fit(X)  # landmarks: all rows
-    >>> alone = DMKDE(gamma=2.0).fit(X[:, [3]])
+    >>> model = DMKDE(gamma=2.0, scale=None, random_state=0).fit(X)  # all rows
+    >>> alone = DMKDE(gamma=2.0, scale=None).fit(X[:, [3]])
     >>> np.abs(model.marginal(3).density([[5.0]]) - alone.density([[5.0]])) < 1e-9
     array([ True])
     """

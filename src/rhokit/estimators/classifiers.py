@@ -112,11 +112,11 @@ class DMKDClassifier(ClassEstimator):
         ``"quadrature"``, for one to three columns, without and with a matrix; or an
         instance, which is cloned and given the model's γ.
     scale : {"auto", "std", "common", "within", "robust", "whiten"}, array or None
-        Scaling of the columns, part of the model. ``"auto"`` with ``gamma="loo"``
-        chooses between ``"std"`` (each column by its spread), ``"common"`` (all by
-        one) and ``"within"`` (whitened by the covariance inside the classes); it is
-        ``"std"`` for other rules and None when ``gamma`` is a number. Units of columns
-        change no prediction, but for ``"common"``, which takes them to be shared.
+        Scaling of the columns, part of the model. ``"auto"`` chooses by leave-one-out
+        between ``"std"`` (each column by its spread), ``"common"`` (all by one) and
+        ``"within"`` (whitened by the covariance inside the classes), each with its own
+        best γ; None leaves rows as they are. Units of columns change no prediction,
+        but for ``"common"``, which takes them to be shared.
     priors : {"empirical", "uniform"} or array-like of shape (K,), default="empirical"
         π: the classes' shares of the rows, all equal, or given in the order of
         ``classes_``.

@@ -26,7 +26,7 @@ class CorrectedDensity:
     without bias, and with far less noise than the sample alone would tell the
     density, since only what the map misses is left to chance. The second sum is a
     density matrix again, of the sample. Never below what the sampled rows contribute
-    themselves.
+    themselves. Of maps whose mass is known, it is divided by that of this sum.
 
     Made by :meth:`DMKDE.corrected`.
 
@@ -55,6 +55,18 @@ class CorrectedDensity:
         self._kernels = KernelSum(scaled, batch.weights, plan.gamma)
         share = part.weight[0] / model.weight[0]
         self._log_share = float(np.log(min(share, 1.0)))
+        self._log_norm = plan.log_norm(model.representation.power) - self._log_mass(
+            part
+        )
+
+    def _log_mass(self, part: Any) -> float:
+        """Logarithm of the integral: kernels have one, the maps' errors cancel."""
+        masses = self._model.representation.masses
+        whole, sampled = masses(self._model.state, None), masses(part, None)
+        if whole is None or sampled is None:
+            return 0.0
+        mass = float(whole[0]) + 1 - float(sampled[0])
+        return float(np.log(max(mass, np.finfo(float).eps)))
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Log-density at each row, in the user's units.
@@ -78,7 +90,7 @@ class CorrectedDensity:
             whole, kernels, part = terms
             logs = top + np.log(np.maximum(whole + kernels - part, 0))
         least = exact + self._log_share
-        return np.asarray(np.maximum(logs, least) + model.log_norm())
+        return np.asarray(np.maximum(logs, least) + self._log_norm)
 
     def _log_measured(self, rows: NDArray[Any]) -> NDArray[np.float64]:
         """What the model and the sample measure, from the same columns, (n, 2)."""

@@ -12,7 +12,7 @@ from rhokit.estimators import answers
 from rhokit.estimators.base import OnePassEstimator
 from rhokit.estimators.corrected import CorrectedDensity
 from rhokit.estimators.parameters import MATRIX
-from rhokit.models import Model, draw_samples, series_of
+from rhokit.models import Model, draw_samples, measured_mass, series_of
 from rhokit.readouts import DensityReadOut
 from rhokit.validation import check_count, check_weights, generator
 
@@ -136,6 +136,23 @@ class DensityEstimator(DensityMixin, OnePassEstimator):
         """
         return _floor(self.fitted_model())
 
+    @property
+    def mass_(self) -> float:
+        """What the density would integrate to, as the map alone makes it.
+
+        How much of the rows' kernels the map holds: landmarks miss what lies far from
+        all of them. Densities over landmarks, on grids and of categories are divided
+        by it, so that they integrate to one. Random features are not: theirs is
+        estimated by importance sampling, above what they cannot tell from zero, with
+        a standard error of :attr:`mass_error_`. NaN where it cannot be estimated.
+        """
+        return measured_mass(self.fitted_model())[0]
+
+    @property
+    def mass_error_(self) -> float:
+        """Standard error of :attr:`mass_`; zero where that is known in closed form."""
+        return measured_mass(self.fitted_model())[1]
+
 
 def _floor(model: Model) -> float:
     """Log-density below which the map cannot tell the density from zero."""
@@ -193,7 +210,8 @@ class DMKDE(DensityEstimator):
     ----------
     gamma : float or str, default="loo"
         γ of the kernel :math:`e^{-\gamma\|x-y\|^2}`, that is :math:`1/(2h^2)` for a
-        bandwidth h. A number is in the units of the (scaled) rows. ``"loo"`` climbs to
+        bandwidth h. A number is in the units of the scaled rows, as :attr:`gamma_` is;
+        with ``scale=None`` in those of the rows. ``"loo"`` climbs to
         the largest leave-one-out likelihood of the model itself, on a sample of
         6,000 rows (131,072 on a grid); ``"sheather-jones"`` is their plug-in rule, for
         one column; ``"median"``, ``"scott"`` and ``"silverman"`` are rules of thumb.
@@ -209,9 +227,9 @@ class DMKDE(DensityEstimator):
         matrix, which has a rank; ``"fourier"`` is the paper's map. An instance is
         cloned and given the model's γ.
     scale : {"auto", "std", "robust", "whiten"}, array-like of shape (d,) or None
-        Scaling of the columns, part of the model. ``"auto"`` is ``"std"`` when
-        ``gamma`` is a rule and None when it is a number. Densities are always returned
-        in the user's units, and change with these by their volume alone.
+        Scaling of the columns, part of the model. ``"auto"`` is ``"std"``; None leaves
+        rows as they are. Densities are always returned in the user's units, and change
+        with these by their volume alone.
     missing : {"raise", "integrate"}, default="raise"
         What to do with missing values. ``"integrate"`` answers from the columns that a
         row has, the others integrated over in closed form (over landmarks, which
@@ -233,6 +251,9 @@ class DMKDE(DensityEstimator):
         On a grid, the coefficients of a Fourier series; else the sums, in the map's
         columns: see :attr:`density_matrix_`.
     floor_ : float
+    mass_, mass_error_ : float
+        What the map alone would have integrated to, before the density was divided by
+        it; of random features, which are not, an estimate and its standard error.
     n_features_in_, feature_names_in_ :
         As everywhere in scikit-learn.
 
@@ -246,12 +267,12 @@ class DMKDE(DensityEstimator):
     >>> from rhokit import DMKDE
     >>> rng = np.random.default_rng(0)
     >>> X = np.concatenate([rng.normal(0, 1, 300), rng.normal(5, 1, 700)])[:, None]
-    >>> model = DMKDE(gamma=4.0).fit(X)
+    >>> model = DMKDE(gamma=4.0, scale=None).fit(X)
     >>> model.feature_map_
     GridFeatures(gamma=4.0)
     >>> model.density([[0.0], [2.5], [5.0]]).round(3)
     array([0.106, 0.019, 0.278])
-    >>> half = DMKDE(gamma=4.0).prepare(X)
+    >>> half = DMKDE(gamma=4.0, scale=None).prepare(X)
     >>> other = half.blank().partial_fit(X[500:])
     >>> merged = half.partial_fit(X[:500]).merge(other)
     >>> merged.density([[0.0], [2.5], [5.0]]).round(3)
@@ -312,7 +333,8 @@ class DMKDE(DensityEstimator):
         >>> from rhokit.datasets import clusters
         >>> X, _ = clusters(20_000, 10, random_state=0)
         >>> rows, queries = X[:-3], X[-3:]
-        >>> model = DMKDE(gamma=40.0, n_components=256, random_state=0).fit(rows)
+        >>> model = DMKDE(gamma=40.0, scale=None, n_components=256, random_state=0)
+        >>> model = model.fit(rows)
         >>> model.score_samples(queries).round(1)
         array([7.3, 7.1, 6. ])
         >>> model.corrected(rows[:4000]).score_samples(queries).round(1)

@@ -33,7 +33,7 @@ class MeanEmbeddingKDE(DensityEstimator):
 
     Attributes
     ----------
-    gamma_, feature_map_, scaling_, floor_ : as for :class:`DMKDE`
+    gamma_, feature_map_, scaling_, floor_, mass_, mass_error_ : as for :class:`DMKDE`
     state_ : FeatureMean
 
     Examples
@@ -42,7 +42,8 @@ class MeanEmbeddingKDE(DensityEstimator):
     >>> from rhokit import MeanEmbeddingKDE
     >>> rng = np.random.default_rng(0)
     >>> X = np.concatenate([rng.normal(0, 1, 300), rng.normal(5, 1, 700)])[:, None]
-    >>> model = MeanEmbeddingKDE(gamma=4.0, feature_map="landmarks").fit(X)
+    >>> model = MeanEmbeddingKDE(gamma=4.0, feature_map="landmarks", scale=None)
+    >>> model = model.fit(X)
     >>> model.density([[0.0], [2.5], [5.0]]).round(3)
     array([0.106, 0.019, 0.278])
     """

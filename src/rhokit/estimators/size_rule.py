@@ -114,9 +114,11 @@ def n_components_for(
     >>> from rhokit import n_components_for
     >>> from rhokit.datasets import bimodal
     >>> X = bimodal(5000, random_state=0)
-    >>> n_components_for(0.1, X, gamma=16.0, random_state=0)
+    >>> n_components_for(0.1, X, gamma=16.0, scale=None, random_state=0)
     48
-    >>> n_components_for(0.1, X, gamma=16.0, feature_map="fourier", random_state=0)
+    >>> n_components_for(
+    ...     0.1, X, gamma=16.0, scale=None, feature_map="fourier", random_state=0
+    ... )
     1024
     """
     given = {
@@ -176,7 +178,7 @@ class Trial:
         rows = rows[rng.permutation(len(rows))]
         probes, rows = rows[:n_probes], rows[n_probes:]
         if isinstance(scale, str) and scale == "auto":
-            scale = "std" if isinstance(gamma, str) else None
+            scale = "std"
         scaling = Scaling.from_rows(scale, rows)
         rows, probes = scaling.apply(rows), scaling.apply(probes)
         seed = int(rng.integers(2**31 - _MOST_DRAWS))

@@ -241,6 +241,14 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """
         return None
 
+    def mass_vector(self) -> NDArray[np.float64] | None:
+        r""":math:`\int c(x)\,dx` of columns (m,), in units of ``exp(log_mass(1))``.
+
+        For means of features, whose integral is that of their overlap with the map's.
+        None where it is not known.
+        """
+        return None
+
     def with_gamma(
         self, gamma: float, rows: NDArray[Any], weights: NDArray[np.float64] | None
     ) -> Self:

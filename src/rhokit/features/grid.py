@@ -83,7 +83,7 @@ class GridFeatures(BoxFeatures):
     >>> from rhokit import DMKDE
     >>> from rhokit.features import GridFeatures
     >>> X = np.random.default_rng(0).normal(size=(1000, 2))
-    >>> model = DMKDE(gamma=2.0, feature_map=GridFeatures()).fit(X)
+    >>> model = DMKDE(gamma=2.0, scale=None, feature_map=GridFeatures()).fit(X)
     >>> model.state_.total.shape
     (1, 67, 35)
     >>> exact = np.exp(-2.0 * ((X[0] - X) ** 2).sum(axis=1)).mean() * 2.0 / np.pi

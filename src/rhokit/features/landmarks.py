@@ -213,6 +213,10 @@ class LandmarkFeatures(GaussianFeatures):
         whitening = self.whitening_.astype(np.float64)
         return np.asarray(whitening.T @ overlaps @ whitening)
 
+    def mass_vector(self) -> NDArray[np.float64] | None:
+        """One for every kernel column; None for unit states."""
+        return None if self.normalize else np.ones(len(self.landmarks_))
+
     def _whiten(self, rows: NDArray[Any]) -> None:
         """Set what depends on the landmarks and γ."""
         squares = _squared_distances(self.landmarks_.astype(np.float64))

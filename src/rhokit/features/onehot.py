@@ -111,6 +111,14 @@ class OneHotFeatures(FeatureMap):
         """The categories."""
         return self.categories_
 
+    def mass_matrix(self) -> NDArray[np.float64]:
+        """The sum over all categories: the identity."""
+        return np.eye(self.n_components_)
+
+    def mass_vector(self) -> NDArray[np.float64]:
+        """One for every category."""
+        return np.ones(self.n_components_)
+
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the categories, the values of a row joined by commas."""
         check_is_fitted(self)

@@ -154,6 +154,17 @@ class QuadratureFeatures(BoxFeatures, CosineFeatures):
         waves = self.frequencies_, self.phases_, self.amplitudes_
         return cosine_mass(*waves, self.box()) * math.exp(-self.log_mass())
 
+    def mass_vector(self) -> NDArray[np.float64]:
+        r""":math:`\int \phi(x)\,dx / M_{\gamma/2}` over the box."""
+        assert self.phases_ is not None
+        low, high = self.box()
+        part = self.amplitudes_ * np.cos(
+            self.phases_ + (low + high) / 2 @ self.frequencies_
+        )
+        for wave, length in zip(self.frequencies_, high - low, strict=True):
+            part *= length * np.sinc(wave * length / (2 * np.pi))
+        return np.asarray(part * math.exp(-self.log_mass(1)))
+
     def _drawn(self) -> list[Any]:
         return [*super()._drawn(), self.low_, self.high_, self.tail_]
 

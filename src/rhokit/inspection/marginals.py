@@ -63,7 +63,7 @@ def marginal_grid(
     >>> import numpy as np
     >>> from rhokit import DMKDE
     >>> X = np.random.default_rng(0).normal(size=(500, 4))
-    >>> model = DMKDE(gamma=2.0, n_components=64, random_state=0).fit(X)
+    >>> model = DMKDE(gamma=2.0, scale=None, n_components=64, random_state=0).fit(X)
     >>> grid = marginal_grid(model, [2], 50)
     >>> grid.axes[0].shape, grid.density.shape
     ((50,), (50,))

@@ -1,6 +1,7 @@
 """Models: plan, read-out and state as one frozen value that learns and answers."""
 
 from rhokit.models.density_series import DensitySeries, series_of
+from rhokit.models.mass import measured_mass
 from rhokit.models.model import Model
 from rhokit.models.mosaic_density import MosaicDensity
 from rhokit.models.planning import plan_outcomes
@@ -14,6 +15,7 @@ __all__ = [
     "MosaicDensity",
     "RowSample",
     "draw_samples",
+    "measured_mass",
     "plan_outcomes",
     "series_of",
 ]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from rhokit.batch import Columns
+from rhokit.models.mass import log_excess
 from rhokit.models.model import Model
 from rhokit.plans import Scaling
 from rhokit.representations import FourierDensity
@@ -342,6 +343,7 @@ def series_of(model: Model) -> DensitySeries:
     grid, density = model.representation.series(
         model.state, model.rank, model.probabilities
     )
+    density = density.scaled_to(density.mass * math.exp(-log_excess(model)))
     if d == 1 and not scaling.by_columns:
         scaling = Scaling(scaling.centre, scaling.matrix[0])
     return DensitySeries(

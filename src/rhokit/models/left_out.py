@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 from rhokit.core import leave_one_out, log_measured
 from rhokit.core.arrays import safe_log
 from rhokit.core.sums import inverse_weight, remaining_weight
+from rhokit.models import mass
 from rhokit.models.row_sample import MeasuredSample, RowSample
 
 if TYPE_CHECKING:
@@ -49,7 +50,10 @@ def _log_density_of_all(model: Model, rows: NDArray[Any]) -> Floats:
     own = lengths.astype(np.float64) ** model.representation.power
     logs = model.log_measured(rows)[:, 0]
     rest = leave_one_out(np.exp(logs), own, np.ones(len(own)), float(model.weight[0]))
-    return np.asarray(safe_log(rest) + model.log_norm())
+    keys = np.arange(len(rows), dtype=np.uint64)
+    target, weight = np.zeros(len(rows), dtype=np.intp), np.ones(len(rows))
+    sample = RowSample(len(rows), keys, rows, target, weight)
+    return np.asarray(safe_log(rest) + model.log_norm() + _log_mass_lost(model, sample))
 
 
 def log_density_left_out(model: Model, sample: RowSample | MeasuredSample) -> Floats:
@@ -62,7 +66,48 @@ def log_density_left_out(model: Model, sample: RowSample | MeasuredSample) -> Fl
     is_left = rest.any(axis=1, keepdims=True)
     priors = model.readout.log_priors(np.where(is_left, rest, model.weight))
     joint = np.where(is_left, logs + priors, -np.inf)
-    return np.asarray(logsumexp(joint, axis=1) + model.log_norm())
+    lost = _log_mass_lost(model, sample)
+    return np.asarray(logsumexp(joint, axis=1) + model.log_norm() + lost)
+
+
+def log_left_out_of_one(model: Model, sample: RowSample) -> Floats:
+    """Logarithms measured by rows left out (n, K), for a model to keep without rows.
+
+    Of a density that integrates to one without the row: see :func:`_log_mass_lost`.
+    """
+    lost = np.asarray(_log_mass_lost(model, sample))
+    return log_left_out(model, sample) + lost[..., None]
+
+
+def _log_mass_lost(model: Model, sample: RowSample | MeasuredSample) -> Any:
+    """Logarithms of the density's integral over that without each row, shape (n,).
+
+    Zero where rows do not differ in what they add to it, and where the measured
+    logarithms of the sample have it in them.
+    """
+    assert model.state is not None
+    if isinstance(sample, MeasuredSample) or not model.state.takes_rows:
+        return 0.0
+    measure = model.representation.own_masses(model.state, model.rank)
+    if measure is None or mass.known_mass(model) is None:
+        return 0.0
+    feature_map = model.plan.measured_map
+    unit = feature_map is not model.plan.feature_map  # summed states had length one
+    power = model.representation.power
+
+    def use(worker: int, which: Any, columns: Any, log_scale: Any) -> Floats:
+        own = measure(columns).astype(np.float64)
+        if unit:
+            own = own / feature_map.lengths_of(columns).astype(np.float64)[:, None]
+        elif log_scale is not None:
+            own = own * np.exp(power * log_scale)[:, None]
+        return np.asarray(own)
+
+    own = np.concatenate(model.for_blocks(sample.rows, use))
+    taken = model.readout.roots(sample.target) ** 2 * sample.weight[:, None]
+    rest = remaining_weight(model.weight, taken)
+    without = mass.log_excess_without(model, np.asarray(rest), taken, own)
+    return mass.log_excess(model) - without
 
 
 def log_left_out(model: Model, sample: RowSample | MeasuredSample) -> Floats:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from rhokit.batch import Batch
-from rhokit.models import left_out
+from rhokit.models import left_out, mass
 from rhokit.models.gaps import by_gaps, kept_columns
 from rhokit.models.row_sample import MeasuredSample, RowSample
 from rhokit.plans import Plan
@@ -250,7 +250,7 @@ class Model:
         state = self.representation.compact(self.state, self.rank)
         sample = self.sample
         if not state.takes_rows and isinstance(sample, RowSample):
-            logs = self.log_left_out(sample)
+            logs = left_out.log_left_out_of_one(self, sample)
             held_out = self.state is not None and not self.state.takes_rows
             sample = MeasuredSample(sample.target, sample.weight, logs, held_out)
         return self.with_state(state, sample=sample)
@@ -320,28 +320,15 @@ class Model:
 
     def log_norm(self) -> float:
         """Term from a measured logarithm to a log-density in the user's units."""
-        return self.plan.log_norm(self.representation.power) - self._log_excess()
+        return self.plan.log_norm(self.representation.power) - mass.log_excess(self)
 
     def log_norms(self, rows: NDArray[Any]) -> Any:
         """Such terms for each row, which may lack values."""
         if not self.lacks(rows):
             return self.log_norm()
         patterns, which = kept_columns(self.plan.columns, rows)
-        norms = [self.plan.log_norm_of(kept) - self._log_excess() for kept in patterns]
-        return np.array(norms)[which]
-
-    def _log_excess(self) -> float:
-        """Logarithm of the density's integral."""
-        if self.state is None:
-            return 0.0
-
-        def compute() -> float:
-            masses = self.representation.masses(self.state, self.rank)
-            if masses is None:
-                return 0.0
-            return float(np.log(self.weight @ masses / self.weight.sum()))
-
-        return float(self.cache.get("excess", self.rank, compute))
+        norms = [self.plan.log_norm_of(kept) for kept in patterns]
+        return np.array(norms)[which] - mass.log_excess(self)
 
     def log_density(self, rows: NDArray[Any]) -> Floats:
         """Log-density of checked rows, whatever their outcome, shape (n,)."""
@@ -383,7 +370,7 @@ class Model:
     def _part(self, plan: Plan, state: State) -> Model:
         """The model of some columns, asked as this one is."""
         rank = self.rank if state.takes_rows else None  # what it left out is gone
-        return Model(
+        part = Model(
             plan,
             self.readout,
             state,
@@ -391,3 +378,5 @@ class Model:
             batch_size=self.batch_size,
             may_miss=self.may_miss,
         )
+        mass.never_warn_of_mass(part)
+        return part

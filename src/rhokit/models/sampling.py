@@ -1,10 +1,12 @@
 """Rows drawn from the density of a model."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rhokit.models.mass import log_above_floor, warn_of_mass
 from rhokit.models.model import Model
 from rhokit.plans.proposal import Draws, MixedProposal, draw_rows
 
@@ -39,7 +41,9 @@ def _drawn_by_chains(
     if plan.columns.schema is not None:
         assert plan.proposal is not None
         proposal = MixedProposal(plan.proposal, plan.columns.schema)
-    return draw_rows(_above_floor(model), proposal, n, plan.gamma, rng)
+    warn_of_mass(model)
+    above_floor = partial(log_above_floor, model)
+    return draw_rows(above_floor, proposal, n, plan.gamma, rng)
 
 
 def _draw_atoms(
@@ -48,21 +52,3 @@ def _draw_atoms(
     probabilities = np.exp(model.log_measured(values)[:, 0])
     probabilities /= probabilities.sum()
     return values[rng.choice(len(values), n, p=probabilities)]
-
-
-def _above_floor(model: Model) -> Any:
-    """The log-density of scaled rows, less what the map cannot tell from zero."""
-    plan = model.plan
-    power = model.representation.power
-    floor = np.log(2) + plan.feature_map.log_floor_ * power / 2
-
-    def log_density(scaled: NDArray[Any]) -> NDArray[np.float64]:
-        rows = plan.scaling.invert(scaled).astype(plan.feature_map.dtype_)
-        logs = model.log_measured(rows)[:, 0]
-        if np.isinf(floor):
-            return logs
-        above = logs > floor
-        safe = np.where(above, logs, floor + 1.0)
-        return np.where(above, safe + np.log1p(-np.exp(floor - safe)), -np.inf)
-
-    return log_density

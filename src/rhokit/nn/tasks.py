@@ -140,12 +140,14 @@ class DensityTask(TrainingTask):
                 TrainingWarning,
                 stacklevel=level_of_the_user(),
             )
-        return DensityHead(features, rank, log_norm=-model.log_norm(), **options)
+        norm = model.plan.log_norm(model.representation.power)
+        return DensityHead(features, rank, log_norm=-norm, **options)
 
     def restore_scale(self, head: Any, model: Model) -> None:
-        """A one-pass state has no mass of one: what rank and map lose is lost."""
+        """What the one-pass model divides by, where the head does not know it."""
         trace, log_mass = head.measurement.traces()[0], head.log_mass()
-        head.log_norm.copy_((head.log_norm - trace.log() - log_mass).detach())
+        norm = -model.log_norm() - trace.log() - log_mass
+        head.log_norm.copy_(norm.detach())
 
     def loss(self, output: Any, target: Any, weight: Any) -> Tensor:
         """Less the mean log-density."""

@@ -2,8 +2,6 @@
 
 import warnings
 
-import numpy as np
-
 from rhokit.batch import Batch
 from rhokit.fast import small_algebra
 from rhokit.plans.bandwidth import choose_gamma
@@ -40,9 +38,9 @@ def plan_density(request: PlanRequest, batch: Batch) -> Plan:
     if max(scaled.max(), -scaled.min()) >= FARTHEST[scaled.dtype]:
         seen = scaled if weights is None else scaled[weights > 0]
         refuse_far(seen, columns.names if columns.schema is None else None)
-    rng = np.random.default_rng(request.seed)
     gamma = request.gamma
-    gamma = choose_gamma(gamma, chooser, rng) if isinstance(gamma, str) else gamma
+    if isinstance(gamma, str):
+        gamma = choose_gamma(gamma, chooser, request.rng())
     feature_map = chooser(gamma * 2 / request.power)
     own = feature_map.representation  # what a map asks for, if it is no matrix
     kind = request.representation if own == "matrix" else own
@@ -51,7 +49,7 @@ def plan_density(request: PlanRequest, batch: Batch) -> Plan:
     if columns.n_features <= 2:
         _warn_of_landmarks(chooser, gamma, feature_map.n_columns_)
     with small_algebra(scaled.shape[1]):
-        proposal = Proposal.from_rows(scaled, weights, gamma, rng)
+        proposal = Proposal.from_rows(scaled, weights, gamma, request.rng())
     return Plan(columns, scaling, gamma, feature_map, kind, proposal=proposal)
 
 

@@ -61,19 +61,19 @@ class PlanRequest:
     @property
     def scale_rule(self) -> Any:
         """The rule of the scaling, where nothing is to be compared."""
-        automatic = isinstance(self.scale, str) and self.scale == "auto"
         if numeric_rows(self.feature_map):
-            rule = "std" if isinstance(self.gamma, str) else None
-            return rule if automatic else self.scale
-        if automatic or self.scale is None:
+            return "std" if self.scales_by_itself else self.scale
+        if self.scales_by_itself or self.scale is None:
             return None
         raise ValueError("The 'scale' parameter must be None for categories.")
 
     @property
-    def compares_scales(self) -> bool:
-        """Whether the scaling is to be chosen by leave-one-out."""
-        automatic = isinstance(self.scale, str) and self.scale == "auto"
-        return automatic and isinstance(self.gamma, str) and self.gamma == "loo"
+    def scales_by_itself(self) -> bool:
+        """Whether the scaling is to be chosen; with a target, by leave-one-out.
+
+        It does not depend on γ, so that a γ which was chosen can be given back.
+        """
+        return isinstance(self.scale, str) and self.scale == "auto"
 
     def wants_mosaic(self, columns: Columns) -> bool:
         """Whether a density of these columns is to be a mosaic."""

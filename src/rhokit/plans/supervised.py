@@ -95,14 +95,14 @@ class SupervisedChoice:
             narrow = scaled if scaling.is_identity else scaled.astype(np.float32)
             kind, gamma = self._choose_map(wanted, narrow, gamma, rule)
             chooser = self._chooser(kind, scaled, everything)
-        sample_rows = SAMPLE_ROWS
-        if self.witnesses is not None and self._misses_witnesses(chooser, gamma):
-            sample_rows = witness_count(len(scaled))
-            chooser = self._chooser(kind, scaled, ~self.witnesses)
         if self.by_score and chooser.resolves(gamma):
             # It resolves any bandwidth: go on to that of all rows, by the usual rate.
             growth = self.loo.total_weight / self.loo.mass.sum()
             gamma *= float(growth) ** (2 / (scaled.shape[1] + 4))
+        sample_rows = SAMPLE_ROWS
+        if self.witnesses is not None and self._misses_witnesses(chooser, gamma):
+            sample_rows = witness_count(len(scaled))
+            chooser = self._chooser(kind, scaled, ~self.witnesses)
         feature_map = chooser(gamma)
         return Plan(
             self.batch.columns,
@@ -118,27 +118,38 @@ class SupervisedChoice:
     # ---- scaling -------------------------------------------------------------------
 
     def _choose_scale(self) -> tuple[Any, Scaling, float]:
-        """Rule, scaling and γ to start from that suit the exact kernel best."""
+        """Rule and scaling that suit the exact kernel best, and γ to start from.
+
+        A γ that is given, or that a rule gives, is taken in the units of the scaling,
+        and has no say in its choice.
+        """
         self._refuse_equal_rows()
         rules = self._scale_rules()
         is_number = self.batch.columns.is_number
-        scalings = [
-            Scaling.from_rows(rule, *self._rows_for_scaling(), is_number=is_number)
+        found = [
+            (
+                rule,
+                Scaling.from_rows(rule, *self._rows_for_scaling(), is_number=is_number),
+            )
             for rule in rules
         ]
-        found = [
+        if len(found) == 1 and not self.by_score:
+            rule, scaling = found[0]
+            return rule, scaling, self._given_gamma(scaling)
+        scored = [
             (score, rule, scaling, gamma)
-            for rule, scaling in zip(rules, scalings, strict=True)
+            for rule, scaling in found
             for gamma, score in self._kernel_scores(rule, scaling)
         ]
-        return max(found, key=lambda each: each[0])[1:]
+        rule, scaling, gamma = max(scored, key=lambda each: each[0])[1:]
+        return rule, scaling, gamma if self.by_score else self._given_gamma(scaling)
 
     def _scale_rules(self) -> list[Any]:
         """Rules of scaling to choose from."""
         d = self.batch.rows.shape[1]
-        if not self.request.compares_scales:
+        if not self.request.scales_by_itself:
             return [self.request.scale_rule]
-        if d == 1:
+        if d == 1 or self.loo.n_distinct < 2:
             return ["std"]
         within = ["within"] if d <= _MOST_WITHIN_COLUMNS else []
         return ["std", "common", *within]
@@ -163,18 +174,21 @@ class SupervisedChoice:
         columns = self.batch.columns
         refuse_far(scaled, columns.names if columns.schema is None else None)
 
-    def _kernel_scores(self, rule: Any, scaling: Scaling) -> list[tuple[float, float]]:
-        """Pairs of γ and the exact kernel's score; a lone γ needs none."""
+    def _given_gamma(self, scaling: Scaling) -> float:
+        """γ as a number, or by a rule that needs no scores."""
         gamma = self.request.gamma
         if not isinstance(gamma, str):
-            return [(float(gamma), 0.0)]
+            return float(gamma)
         rows = scaling.apply(self.loo.rows(self.batch.rows))
         self._refuse_far(rows)
-        mass: Any = self.loo.mass
-        if not self.by_score:
-            total = self.loo.total_weight
-            return [(gamma_by_rule(gamma, rows, mass, n_rows=total, rng=self.rng), 0.0)]
-        median = gamma_by_rule("median", rows, mass, rng=self.rng)
+        mass, total = self.loo.mass, self.loo.total_weight
+        return gamma_by_rule(gamma, rows, mass, n_rows=total, rng=self.rng)
+
+    def _kernel_scores(self, rule: Any, scaling: Scaling) -> list[tuple[float, float]]:
+        """Pairs of γ and the exact kernel's score."""
+        rows = scaling.apply(self.loo.rows(self.batch.rows))
+        self._refuse_far(rows)
+        median = gamma_by_rule("median", rows, self.loo.mass, rng=self.rng)
         probes = self.loo.probes()
         squares = squared_distances(rows.astype(np.float32), probes)
 
@@ -234,13 +248,17 @@ class SupervisedChoice:
     def _choose_map(
         self, wanted: list[Any], scaled: NDArray[Any], start: float, rule: Any
     ) -> tuple[Any, float]:
-        """The map, and its γ, with the best leave-one-out score of its own."""
+        """The map, and its γ, with the best leave-one-out score of its own.
+
+        With a γ that is given, the map with the best score there. The choice of γ ends
+        with that, too, so that giving it back chooses the same map.
+        """
         turns = self.loo.turns(_PROBED_SHARE)
         most = _SCREENING_PROBES // len(turns)
         few = [self.loo.some_of(probes, most) for probes in turns]
         pools = [self.loo.unprobed(probes) for probes in turns]
         rows = self.loo.rows(scaled)
-        steps = _MOST_STEPS if self.by_score else 0
+        choosers = [[self._chooser(kind, scaled, p) for p in pools] for kind in wanted]
 
         @cache
         def score(kind: int, is_screening: bool, gamma: float) -> float:
@@ -250,24 +268,30 @@ class SupervisedChoice:
         def score_of(kind: int, *, is_screening: bool) -> Any:
             return partial(score, kind, is_screening)
 
-        def first_gamma(kind: int) -> float:
+        def first_gamma(kind: int, start: float, steps: int) -> float:
             if _is_from_data(wanted[kind]) or not steps:
                 return start
             # Random features are noise where the kernel itself does best.
             gammas = [start * part for part in _PARTS]
             return max(gammas, key=score_of(kind, is_screening=True))
 
-        choosers = [[self._chooser(kind, scaled, p) for p in pools] for kind in wanted]
-        value, gamma = climb(score_of(0, is_screening=False), first_gamma(0), steps)
-        found = [(value, gamma, wanted[0])]
-        for kind in range(1, len(wanted)):
-            screened = score_of(kind, is_screening=True)
-            value, own = climb(screened, first_gamma(kind), steps)
-            if value > score(0, True, gamma) - _CLOSE:
-                whole = climb(score_of(kind, is_screening=False), own, steps)
-                found.append((*whole, wanted[kind]))
-        _, gamma, chosen = max(found, key=lambda each: each[0])
-        return chosen, gamma
+        def best(start: float, steps: int) -> tuple[Any, float]:
+            own = first_gamma(0, start, steps)
+            value, gamma = climb(score_of(0, is_screening=False), own, steps)
+            found = [(value, gamma, wanted[0])]
+            for kind in range(1, len(wanted)):
+                own = first_gamma(kind, start, steps)
+                value, own = climb(score_of(kind, is_screening=True), own, steps)
+                if value > score(0, True, gamma) - _CLOSE:
+                    whole = climb(score_of(kind, is_screening=False), own, steps)
+                    found.append((*whole, wanted[kind]))
+            _, gamma, chosen = max(found, key=lambda each: each[0])
+            return chosen, gamma
+
+        if not self.by_score:
+            return best(start, 0)
+        chosen, gamma = best(start, _MOST_STEPS)
+        return best(gamma, 0) if len(wanted) > 1 else (chosen, gamma)
 
     def _map_score(
         self,

@@ -234,7 +234,16 @@ class Representation(ABC):
     def masses(self, state: State, rank: Any) -> NDArray[np.float64] | None:
         """Integrals of the outcomes' densities (K,), in units of the kernel's.
 
-        None where it is one, or not known.
+        What a model answers is divided by them. None where they are not known: such
+        densities are left as they are.
+        """
+        return None
+
+    def own_masses(self, state: State, rank: Any) -> Measure | None:
+        """Function from columns (n, m) to integrals of densities of each row alone.
+
+        As wide as what is measured, (n, K), for rows that a state is asked without.
+        None where these are as large as those of the whole state, or not known.
         """
         return None
 

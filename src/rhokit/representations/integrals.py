@@ -89,15 +89,31 @@ class LandmarkIntegrals:
                 overlaps *= self._category_overlaps(schema, column, kernel)
         return np.asarray(overlaps)
 
+    def column_masses(self) -> NDArray[np.float64]:
+        """Integrals (m,) of columns that follow the kernel, of all columns of rows.
+
+        In units of the kernel's own mass: one, but for categories with an order.
+        """
+        schema, gamma = self.whole.columns.schema, self.whole.gamma
+        assert gamma is not None
+        kernel, masses = GaussianKernel(gamma), np.ones(len(self._landmarks))
+        if schema is not None:
+            for column in schema.category_columns():
+                values = kernel(self._category_squares(schema, column)).sum(axis=1)
+                masses *= values / _category_mass(schema, column, kernel)
+        return masses
+
     def _category_overlaps(
         self, schema: Schema, column: int, kernel: GaussianKernel
     ) -> NDArray[np.float64]:
         """Overlaps of kernel columns over the values of a category, (m, m)."""
+        columns = kernel.of_overlaps()(self._category_squares(schema, column))
+        return np.asarray(columns @ columns.T / _category_mass(schema, column, kernel))
+
+    def _category_squares(self, schema: Schema, column: int) -> NDArray[np.float64]:
+        """Squared distances of landmarks and values of a category, (m, C)."""
         own = self._landmarks[:, schema.blocks[column]]
-        squares = cdist(own, schema.states(column), "sqeuclidean")
-        columns = kernel.of_overlaps()(squares)  # (m, C)
-        mass = schema.category_kernel(column, kernel.gamma).sum(axis=0).mean()
-        return np.asarray(columns @ columns.T / mass)
+        return np.asarray(cdist(own, schema.states(column), "sqeuclidean"))
 
     @staticmethod
     def integrated(factor: NDArray[Any], overlaps: NDArray[np.float64]) -> NDArray[Any]:
@@ -138,6 +154,11 @@ class ColumnForms:
 
         wide = rows.astype(np.float64)
         return np.concatenate(self._plan.for_blocks(wide, use, relative=True))
+
+
+def _category_mass(schema: Schema, column: int, kernel: GaussianKernel) -> float:
+    """Sum of the kernel over the values of a category, in the mean over them."""
+    return float(schema.category_kernel(column, kernel.gamma).sum(axis=0).mean())
 
 
 def _squares(rows: NDArray[np.float64]) -> NDArray[np.float64]:

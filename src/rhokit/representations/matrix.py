@@ -150,13 +150,10 @@ class MatrixRepresentation(Representation):
         self, state: State, rank: Any, projector: bool = False
     ) -> NDArray[Any]:
         """Factor of a state of one outcome over the map's columns, shape (r, m)."""
-        whitening = self.plan.feature_map.whitening_
-        if whitening is not None:
-            whitening = whitening.astype(np.float64)
+        whitening = self._whitening
         factor = self._factor_over_states(state, rank, whitening)
         if projector:
-            lengths = np.linalg.norm(factor, axis=1, keepdims=True)
-            factor = factor / np.where(lengths > 0, lengths, 1)
+            factor = _unit_rows(factor)
         return np.asarray(factor if whitening is None else factor @ whitening.T)
 
     def _factor_over_states(
@@ -229,9 +226,7 @@ class MatrixRepresentation(Representation):
     def marginal(self, state: State, rank: Any, kept: list[int]) -> tuple[Plan, State]:
         """A quadratic form of the kernel columns that are left, factored."""
         integrals = self._integrals(kept)
-        overlaps, excess = integrals.overlaps(), self.masses(state, rank)
-        if excess is not None:  # a density that is divided by its mass keeps that
-            overlaps = overlaps / (state.weight @ excess / state.weight.sum())
+        overlaps = integrals.overlaps()
         factors = [
             integrals.integrated(factor, overlaps)
             for factor in self.factors(state, rank)
@@ -277,18 +272,73 @@ class MatrixRepresentation(Representation):
 
         return grid, FourierDensity.over(grid, grid.coefficients(evaluate)[0])
 
-    def masses(self, state: State, rank: Any) -> NDArray[np.float64] | None:
-        """Integrals of the densities; of numbers alone they are left as they are.
+    # ---- mass -----------------------------------------------------------------------
 
-        Ordered categories at either end have less kernel about them than others, so
-        their densities are divided by what they integrate to.
-        """
-        schema = self.plan.columns.schema
-        if schema is None or not (schema.has_order and self.plan.feature_map.from_data):
+    def _mass_form(self) -> NDArray[np.float64] | None:
+        """Integral of products of measured states (D, D); None where not known."""
+        if not self.can_integrate:
+            return self.plan.measured_map.mass_matrix()
+        overlaps, whitening = self._integrals([]).overlaps(), self._whitening
+        if whitening is None:
+            return overlaps
+        with small_algebra(len(overlaps)):
+            return np.asarray(whitening.T @ (overlaps @ whitening))
+
+    def masses(self, state: State, rank: Any) -> NDArray[np.float64] | None:
+        """Overlaps of density matrices with the integral of products of states."""
+        form = self._mass_form()
+        if form is None:
             return None
-        overlaps = LandmarkIntegrals(self.plan, []).overlaps()
-        factors = self.factors(state, rank)
-        return np.array([((f @ overlaps) * f).sum() for f in factors])
+        with small_algebra(len(form)):
+            return np.array(
+                [
+                    self._mass(state.outcome(k), rank, form)
+                    for k in range(state.n_outcomes)
+                ]
+            )
+
+    def _mass(self, state: State, rank: Any, form: NDArray[np.float64]) -> float:
+        if rank is None and state.takes_rows:
+            rho = self.density_matrix(state).normalized()[0]
+            return float(np.vdot(form, rho).real)
+        factor = self._factor_over_states(state, rank, self._whitening)
+        return float(np.vdot(factor, factor @ form).real)
+
+    def own_masses(self, state: State, rank: Any) -> Measure | None:
+        """The same of the rows' own states, or of what a rank keeps of them."""
+        form = self._mass_form()
+        if form is None:
+            return None
+        dtype = self.plan.measured_map.column_dtype_
+        with small_algebra(len(form)):
+            root = thin_factor(form)  # (r, D)
+            if rank is None:
+                whole = root if self._whitening is None else root @ self._whitening.T
+                measure = FactorMeasurement([whole], dtype).born
+                return lambda columns: np.broadcast_to(
+                    measure(columns), (len(columns), state.n_outcomes)
+                )
+            factors = []
+            for k in range(state.n_outcomes):
+                factor = self._factor_over_states(
+                    state.outcome(k), rank, self._whitening
+                )
+                kept = _unit_rows(factor)
+                kept = root @ kept.conj().T @ kept
+                whitening = self._whitening
+                factors.append(kept if whitening is None else kept @ whitening.T)
+            return FactorMeasurement(factors, dtype).born
+
+    @property
+    def _whitening(self) -> NDArray[np.float64] | None:
+        whitening = self.plan.feature_map.whitening_
+        return None if whitening is None else whitening.astype(np.float64)
+
+
+def _unit_rows(factor: NDArray[Any]) -> NDArray[Any]:
+    """Rows at length one; those of length zero stay."""
+    lengths = np.linalg.norm(factor, axis=1, keepdims=True)
+    return np.asarray(factor / np.where(lengths > 0, lengths, 1))
 
 
 def _factor(rho: NDArray[Any], rank: Any) -> NDArray[Any]:

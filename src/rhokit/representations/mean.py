@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from rhokit.core import FeatureMean
 from rhokit.records import ArrayField, Reader, Record, Values
 from rhokit.representations.base import Measure, Outcomes, Representation, State
+from rhokit.representations.integrals import LandmarkIntegrals
 
 
 def _check_mean(values: Values, reader: Reader) -> None:
@@ -61,9 +62,35 @@ class MeanRepresentation(Representation):
 
     def weights(self, state: State) -> NDArray[Any]:
         """Weights that columns are multiplied by, shape (m, K)."""
-        mean = state.normalized().conj().T
+        return self._over_columns(state.normalized().conj().T)
+
+    def _over_columns(self, mean: NDArray[Any]) -> NDArray[Any]:
+        """From means of columns (m, ...) to what columns are multiplied by."""
         whitening = self.plan.feature_map.whitening_
         if whitening is None:
             return np.asarray(mean)
         wide = whitening.astype(np.float64)
         return np.asarray(wide @ (wide.T @ mean))
+
+    def masses(self, state: State, rank: Any) -> NDArray[np.float64] | None:
+        """Means of the columns' integrals, which may be negative as densities may."""
+        columns = self._column_masses()
+        if columns is None:
+            return None
+        return np.asarray((columns @ self.weights(state)).real)
+
+    def own_masses(self, state: State, rank: Any) -> Measure | None:
+        """The same of each row."""
+        columns = self._column_masses()
+        if columns is None:
+            return None
+        weights = self._over_columns(columns).astype(self.plan.feature_map.dtype_)
+        return lambda rows: (rows @ weights[:, None]).real
+
+    def _column_masses(self) -> NDArray[np.float64] | None:
+        """Integrals of columns (m,), in units of the kernel's."""
+        if self.plan.columns.schema is None:
+            return self.plan.feature_map.mass_vector()
+        if not self.plan.feature_map.can_integrate:
+            return None
+        return LandmarkIntegrals(self.plan, []).column_masses()

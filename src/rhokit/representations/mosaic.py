@@ -201,6 +201,10 @@ class MosaicRepresentation(Representation):
         """Normal distributions have marginals."""
         return True
 
+    def masses(self, state: State, rank: Any) -> NDArray[np.float64]:
+        """One, by construction."""
+        return np.ones(state.n_outcomes)
+
     def _part(self, kept: list[int]) -> Plan:
         columns = self.plan.columns.part(kept)
         scaling = self.plan.scaling.marginal(self.plan.columns.places(kept))

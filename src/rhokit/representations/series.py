@@ -216,6 +216,10 @@ class SeriesRepresentation(Representation):
         """Whether columns stand for themselves."""
         return True
 
+    def masses(self, state: State, rank: Any) -> NDArray[np.float64]:
+        """One, to the grid's tolerance: its box holds all kernels, whole."""
+        return np.ones(state.n_outcomes)
+
     def marginal(self, state: State, rank: Any, kept: list[int]) -> tuple[Plan, State]:
         """A slice of every series."""
         if not self.plan.scaling.by_columns:

@@ -17,12 +17,13 @@ from rhokit.testing.comparisons import (
     assert_same_model,
     assert_same_state,
 )
+from rhokit.testing.mass_laws import MASS_LAWS
 from rhokit.testing.refusals import assert_refused, bad_rows
 from rhokit.testing.thread_laws import THREAD_LAWS
 from rhokit.testing.unit_laws import UNIT_LAWS
 
 EstimatorLaw = Callable[[EstimatorCase], None]
-ESTIMATOR_LAWS: dict[str, EstimatorLaw] = UNIT_LAWS | THREAD_LAWS
+ESTIMATOR_LAWS: dict[str, EstimatorLaw] = UNIT_LAWS | THREAD_LAWS | MASS_LAWS
 
 
 def _law(*needs: str) -> Callable[[EstimatorLaw], EstimatorLaw]:
@@ -210,6 +211,22 @@ def refits(case: EstimatorCase) -> None:
         assert data == dumps(expected)
         found, wanted = (answers_of(each, now[0]) for each in (loads(data), expected))
         assert_same_answers(found, wanted, case.tolerance)
+
+
+@_law("fingerprint")
+def gamma_given_back(case: EstimatorCase) -> None:
+    """A γ that was chosen gives the same model when it is given."""
+    estimator, (rows, target) = clone(case.estimator), case.data(60, 1)
+    if estimator.get_params().get("gamma") is None:
+        return
+    chosen = estimator.set_params(gamma="loo").fit(rows, target)
+    if chosen.gamma_ is None:
+        return
+    given = clone(chosen).set_params(gamma=chosen.gamma_).fit(rows, target)
+    assert given.fingerprint() == chosen.fingerprint()
+    queries = case.queries()
+    found, wanted = (answers_of(each, queries) for each in (given, chosen))
+    assert_same_answers(found, wanted)
 
 
 def _assert_same_copy(case: EstimatorCase, again: Any, fitted: Any) -> None:
