@@ -29,7 +29,11 @@ _ENOUGH = 2.0  # standard errors
 
 @dataclass(frozen=True)
 class Outcome:
-    """One contestant on one split: minus infinity where some row has no density."""
+    """One contestant on one split: minus infinity where some row has no density.
+
+    ``seconds`` to choose and fit are the clock's; with one thread they are the
+    processor's, which other work on the machine does not lengthen.
+    """
 
     mean: float
     blocks: tuple
@@ -102,11 +106,16 @@ def _outcome(line, facts):
     return Outcome(
         -math.inf if value is None else value,
         tuple(facts.get("blocks") or ()),
-        facts.get("fit_seconds") or math.nan,
+        _fit_seconds(line["threads"], facts),
         next(iter(asked.values()), math.nan),
         line["threads"],
         facts.get("reason"),
     )
+
+
+def _fit_seconds(threads, facts):
+    alone = facts.get("fit_processor_seconds") if threads == 1 else None
+    return alone or facts.get("fit_seconds") or math.nan
 
 
 def mean_and_error(by_split):

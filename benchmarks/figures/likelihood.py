@@ -33,7 +33,8 @@ is fitted to all of them; `BayesianGaussianMixture` has 30 parts and scikit-lear
 defaults, and is asked as the mixture that it found, since its own `score_samples` is a
 bound that integrates to less than one; the flow is zuko's neural spline flow (5
 transforms, 128 × 128) with early stopping on a tenth of the rows and a time limit
-(below). `DMKDE()` has no settings.
+(below). `DMKDE()` has no settings. Seconds to fit with one thread are the processor's,
+which other work on the machine does not lengthen.
 
 Many columns are whole numbers or have few values. There a density may be as high as its
 regularisation lets it be, by a narrow spike on every value: likelihoods of such columns
