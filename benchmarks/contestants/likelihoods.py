@@ -18,6 +18,7 @@ FLOW = "neural spline flow"
 _PARTS = 1, 3, 10, 30, 100, 300
 _BAYES_PARTS = 30
 _VALIDATION = 0.2
+_TWICE = 2
 
 
 class Density:
@@ -46,7 +47,8 @@ class ChosenMixture:
     """scikit-learn's mixture, with the number of parts that validation prefers.
 
     A fifth of the rows is held out, ever more parts are tried until the likelihood of
-    these rows has clearly fallen, and the best number is fitted to all rows.
+    these rows has clearly fallen, or has been below the best twice in a row (a few rows
+    far away may hide that it is clear), and the best number is fitted to all rows.
 
     Parameters
     ----------
@@ -69,14 +71,16 @@ class ChosenMixture:
         order = np.random.default_rng(self._seed).permutation(len(rows))
         n_held_out = max(2, round(_VALIDATION * len(rows)))
         held_out, kept = rows[order[:n_held_out]], rows[order[n_held_out:]]
-        self.parts_, best = None, None
+        self.parts_, best, below = None, None, 0
         for parts in self._parts:
             logs = self._try(parts, kept, held_out)
             if logs is None:
                 break
             if best is None or logs.mean() > best.mean():
-                self.parts_, best = parts, logs
-            elif _clearly_below(logs, best):
+                self.parts_, best, below = parts, logs, 0
+                continue
+            below += 1
+            if below == _TWICE or _clearly_below(logs, best):
                 break
         if best is None:
             raise ValueError("no mixture could be fitted")

@@ -11,6 +11,7 @@ from sklearn.neighbors import KernelDensity
 from benchmarks import likelihood, real_data
 from benchmarks import likelihood_sets as sets
 from benchmarks.contest import Case
+from benchmarks.contestants import likelihoods
 from benchmarks.contestants.exact_kde import ExactKDE
 from benchmarks.contestants.likelihoods import (
     BAYES,
@@ -151,6 +152,22 @@ def test_a_mixture_goes_up_until_it_is_clearly_worse():
     model = ChosenMixture(parts=(1, 40, 60, 80)).fit(rows)
     assert model.chosen["parts"] == 1
     assert list(model.tried_) == ["1", "40"]
+
+
+def test_a_mixture_goes_up_until_it_is_worse_twice(rows, monkeypatch):
+    """Where the difference is not clear, for a row that is far away."""
+    means = {1: 0.0, 2: 1.0, 3: 0.5, 4: 2.0, 5: 1.9, 6: 1.8, 7: 9.0}
+    monkeypatch.setattr(likelihoods, "_clearly_below", lambda logs, best: False)
+    model = ChosenMixture(parts=tuple(means))
+    asked = []
+
+    def attempt(parts, kept, held_out):
+        asked.append(parts)
+        return np.full(9, means[parts])
+
+    monkeypatch.setattr(model, "_try", attempt)
+    assert model.fit(rows).chosen["parts"] == 4
+    assert asked == [1, 2, 3, 4, 5, 6]
 
 
 @pytest.mark.parametrize("contestant", CONTESTANTS, ids=lambda each: each.name)
