@@ -6,8 +6,8 @@ MNIST is turned into principal components of the training rows first.
 
 Many columns are whole numbers. A density may put a spike on each of them and is then as
 high as its regularisation lets it be. The ``dequantised`` variant of such a set adds
-uniform noise of one step, which makes spikes useless: in these units, no density is
-higher on average than the probability of the whole numbers.
+uniform noise of one step, the smallest gap between two values: spikes narrower than
+that gain nothing.
 """
 
 from collections.abc import Callable

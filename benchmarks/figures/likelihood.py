@@ -38,8 +38,10 @@ which other work on the machine does not lengthen.
 
 Many columns are whole numbers or have few values. There a density may be as high as its
 regularisation lets it be, by a narrow spike on every value: likelihoods of such columns
-reward spikes, for everyone alike. *Dequantised* sets have uniform noise of one step
-added to these columns, which makes spikes useless.
+reward spikes, for everyone alike. *Dequantised* sets have uniform noise of one step,
+the smallest gap between two values, added to these columns: spikes narrower than a step
+gain nothing there. Where values are unevenly spaced a step is small, and so is the
+change.
 
 *Within two standard errors* is of the paired difference on the same rows: the larger of
 the standard error over blocks of test rows and that over splits. The best mixture is
