@@ -1,6 +1,7 @@
 """Compare rhokit with others, keep the results, print tables, draw the figures."""
 
 import argparse
+import re
 import sys
 import time
 from importlib import import_module
@@ -10,7 +11,16 @@ from benchmarks.records import read_lines
 from benchmarks.runs import Run, one_of
 from benchmarks.tables import heading, number
 
-SECTIONS = "density", "anomalies", "supervised", "maps", "hardware", "scaling"
+SECTIONS = (
+    "density",
+    "likelihood",
+    "mosaic",
+    "anomalies",
+    "supervised",
+    "maps",
+    "hardware",
+    "scaling",
+)
 _FOLDER = Path(__file__).parent
 _RESULTS = {False: _FOLDER / "results", True: _FOLDER / "results" / "quick"}
 _PAGES = {False: _FOLDER.parent / "docs", True: _FOLDER / "results" / "quick"}
@@ -23,13 +33,18 @@ def main(arguments=None):
     sections = options.sections or SECTIONS
     if not options.page_only:
         for section in sections:
-            run = Run(folder, section, quick=options.quick, fresh=options.fresh)
-            show(section, measure(section, run, options.quick))
+            made = getattr(import_module(f"benchmarks.{section}"), "RUN", Run)
+            run = made(folder, section, quick=options.quick, fresh=options.fresh)
+            show(section, measure(section, run, options.quick, options.only))
     write_page(folder, options.page or _PAGES[options.quick])
 
 
-def measure(section, run, quick):
-    """Do the tasks of a section that are not done yet; return all lines."""
+def measure(section, run, quick, only=None):
+    """Do the tasks of a section that are not done yet; return all lines.
+
+    With a pattern, only the tasks whose name it is found in: the lines of a run that
+    has others to do wait for them.
+    """
     done = run.ended()
     print(f"\n{section}", file=sys.stderr)
     if done:
@@ -42,12 +57,16 @@ def measure(section, run, quick):
         print(f"  {seconds:5.0f} s  {text}", file=sys.stderr, flush=True)
 
     for task in import_module(f"benchmarks.{section}").tasks(quick):
-        run.do(task, progress)
-    return run.finish()
+        if only is None or only.search(task.name):
+            run.do(task, progress)
+    return run.finish() if only is None else run.lines()
 
 
 def show(section, lines):
     """Print what a section found."""
+    if not lines:
+        print(f"\n{section}: nothing was measured")
+        return
     text = import_module(f"benchmarks.{section}").table(lines)
     print(f"\n{section}: {heading(lines)}\n\n{text}", flush=True)
 
@@ -77,6 +96,12 @@ def _parser():
     parser.add_argument("--quick", action="store_true", help="small sizes: minutes")
     parser.add_argument(
         "--fresh", action="store_true", help="do not go on with a run that was stopped"
+    )
+    parser.add_argument(
+        "--only",
+        type=re.compile,
+        metavar="PATTERN",
+        help="tasks whose name matches, a regular expression; see the section's README",
     )
     parser.add_argument(
         "--page-only", action="store_true", help="measure nothing, draw what is there"

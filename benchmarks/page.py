@@ -13,6 +13,8 @@ from benchmarks.tables import summary
 NAME = "benchmarks.md"
 TITLES = {
     "density": "Densities",
+    "likelihood": "Held-out likelihood",
+    "mosaic": "Mosaic against landmarks",
     "anomalies": "Anomalies",
     "supervised": "Classes and values",
     "maps": "Which map",

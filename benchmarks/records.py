@@ -22,6 +22,7 @@ _PACKAGES = (
     "datasketches",
     "pyod",
     "torch",
+    "zuko",
     "rhokit",
 )
 

@@ -3,6 +3,9 @@
 The lines of a run that is under way are in ``<section>.part.jsonl``. Only tasks that
 ended are there, so that the next run does the others; with the last one, the file takes
 the place of ``<section>.jsonl``.
+
+A ledger is for sections that take days: its lines go to ``<section>.jsonl`` at once and
+stay, whatever else has changed, until those of a task are measured afresh.
 """
 
 import argparse
@@ -98,6 +101,48 @@ class Run:
         except json.JSONDecodeError:  # stopped while writing
             return False
         return all(_sameness(line) == _sameness(self._common) for line in lines)
+
+
+class Ledger(Run):
+    """Lines of a section that grow task by task, over versions and machines.
+
+    Several processes may do different tasks of it at the same time.
+
+    Parameters
+    ----------
+    folder, section, quick
+        As of :class:`Run`.
+    fresh : bool
+        Measure again what is there, each task once in the life of this object.
+    """
+
+    def __init__(self, folder, section, *, quick, fresh=False):
+        super().__init__(folder, section, quick=quick)
+        self._part, self._fresh, self._redone = self.path, fresh, set()
+
+    def do(self, task, progress):
+        """Run a task and keep its lines, unless it has been done."""
+        if self._fresh and task.name not in self._redone:
+            self._forget(task)
+            self._redone.add(task.name)
+        super().do(task, progress)
+
+    def finish(self):
+        """The lines: they are in their place."""
+        return self.lines()
+
+    def _continues(self):
+        return True
+
+    def _forget(self, task):
+        """Write all lines but those of a task anew."""
+        lines = self.lines()
+        kept = [line for line in lines if line["task"] != task.name]
+        if len(kept) < len(lines):
+            new = self.path.with_suffix(".new.jsonl")
+            new.unlink(missing_ok=True)
+            append_lines(new, kept)
+            os.replace(new, self.path)
 
 
 def _sameness(line):

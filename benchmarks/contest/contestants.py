@@ -21,7 +21,8 @@ class Contestant:
         Takes the facts of a case, returns a model with ``fit(rows, target)`` and
         ``answer(queries)``. It imports its package itself, so that no process carries
         the packages of others. A model may have ``prepare(rows, queries)``, which is
-        called once and not timed.
+        called once and not timed, ``warm_up(rows, queries)`` in place of a first fit
+        to few rows, and ``chosen``, a dictionary that goes to the lines.
     package : str
         The module that it needs.
     ours : bool

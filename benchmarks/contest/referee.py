@@ -88,6 +88,7 @@ class Score:
         return common | {
             "rounds": len(self.rounds),
             "fit_seconds": self.fit_seconds,
+            "fit_processor_seconds": last.get("fit_processor_seconds"),
             "answer_seconds": {str(n): self.answer_seconds(n) for n in counts},
             "total_seconds": {str(n): self.seconds(n) for n in counts},
             "best_seconds": {str(n): float(min(self._totals(n))) for n in counts},

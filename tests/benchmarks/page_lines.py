@@ -38,6 +38,13 @@ LEARNERS = (
     ("HistGradientBoosting", False, None),
     ("exact smoother", False, None),
 )
+LIKELIHOODS = (
+    "rhokit DMKDE()",
+    "exact KDE",
+    "BayesianGaussianMixture",
+    "GaussianMixture",
+    "neural spline flow",
+)
 MAPS = (
     *((("fourier", rule, 0.8, -0.5)) for rule in ("iid", "orthogonal", "sobol")),
     ("landmarks", "kmeans", 2.0, -1.2),
@@ -51,6 +58,8 @@ def everything(*, quick=False, small=True):
     """Lines of all sections, by name."""
     makers = {
         "density": density,
+        "likelihood": likelihood,
+        "mosaic": mosaic,
         "anomalies": anomalies,
         "supervised": supervised,
         "maps": maps,
@@ -141,6 +150,45 @@ def density_case(rng, data, d, n, bandwidth):
         Goal(at_most=0) if n >= 100_000 else None,
         details=facts | {"rivals": rivals, "judged": "auto"},
     )
+
+
+def likelihood(small):
+    """Two splits of some sets; the flow is there on one split, or has no density."""
+    rng = np.random.default_rng(4)
+    sets = ("magic", "letters", "energy") if small else ("magic", "letters", "wilt")
+    for name in sets:
+        for split in range(2):
+            for i, model in enumerate(LIKELIHOODS):
+                if model.startswith("neural") and split:
+                    continue
+                yield likelihood_line(name, split, model, rng, lower=0.5 * i)
+
+
+def likelihood_line(name, split, model, rng, *, lower=0.0, variant="as they are"):
+    """The line of a contestant on one split, its blocks around their mean."""
+    blocks = -5.0 - lower + 0.1 * rng.normal(size=10)
+    facts = {"set": name, "variant": variant, "split": split, "n": 800, "d": 10}
+    facts |= {"n_test": 200, "load": 1.0}
+    details = score(model, model.startswith("rhokit"), 2.0 + lower, {"200": 0.01})
+    extra = {"blocks": blocks.tolist(), "standard_error": 0.1}
+    return Result(
+        f"{name} / {variant} / split {split} / {model}",
+        "held-out log-density, nats per row",
+        float(blocks.mean()),
+        threads=1,
+        seed=split,
+        details=details | facts | extra,
+    )
+
+
+def mosaic(small):
+    case = "clusters, 100,000 × 10"
+    details = {"landmarks_seconds": 30.0, "mosaic_seconds": 2.0}
+    metric = "landmarks' seconds to fit over the mosaic's"
+    yield Result(case, metric, 15.0, Goal(at_least=10), details=details)
+    metric = "rows per second of partial_fit"
+    reason = {"reason": "no such map"}
+    yield Result("alone", metric, None, Goal(at_least=2e6), details=reason)
 
 
 def anomalies(small):
