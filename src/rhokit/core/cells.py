@@ -36,3 +36,4 @@ class CellMoments(CellSums):
     """
 
     takes_rows: ClassVar[bool] = False
+    rank: ClassVar[None] = None

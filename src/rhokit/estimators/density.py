@@ -162,9 +162,9 @@ def _floor(model: Model) -> float:
 
 def _extent(model: Model) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Lowest and highest values (d,) between which the density is worth a look."""
-    assert model.plan.gamma is not None
     low, high = model.representation.extent()
-    width = 3 * GaussianKernel(model.plan.gamma).bandwidth
+    gamma = model.plan.gamma
+    width = 0.0 if gamma is None else 3 * GaussianKernel(gamma).bandwidth
     ends = zip(low - width, high + width, strict=True)
     corners = model.plan.scaling.invert(np.array(list(product(*ends))))
     return corners.min(axis=0), corners.max(axis=0)
@@ -173,7 +173,7 @@ def _extent(model: Model) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 def _refuse_to_draw(model: Model) -> None:
     """Refuse what has no picture in one or two columns of numbers."""
     plan, d = model.plan, model.plan.columns.n_features
-    if plan.gamma is None:
+    if plan.gamma is None and plan.representation == "matrix":
         raise ValueError(
             "grid: only densities of numbers can be drawn, not those of "
             f"{type(plan.feature_map).__name__}"

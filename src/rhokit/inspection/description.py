@@ -148,7 +148,7 @@ def kept_rank(model: Model) -> int | None:
     """Eigenvectors that predictions use of each matrix; None for all of them."""
     state, rank = model.state, model.rank
     if state is not None and not state.takes_rows:
-        return int(state.rank)
+        return None if state.rank is None else int(state.rank)
     if rank is None or rank == "elbow":  # an elbow is where the spectrum says
         return None
     return choose_rank(np.ones(model.plan.feature_map.n_components_), rank)

@@ -24,11 +24,12 @@ def matrix_size(estimator: Any) -> int | None:
     >>> import numpy as np
     >>> from rhokit import DMKDE
     >>> X = np.random.default_rng(0).normal(size=(100, 4))
-    >>> matrix_size(DMKDE(n_components=16, random_state=0).fit(X))
+    >>> model = DMKDE(feature_map="landmarks", n_components=16, random_state=0)
+    >>> matrix_size(model.fit(X))
     16
     """
     model = fitted_model(estimator)
-    if model.representation.power != 2:
+    if not model.representation.has_matrix:
         return None
     return int(model.plan.feature_map.n_components_)
 

@@ -69,6 +69,8 @@ class Representation(ABC):
     """Of overlaps, that a density adds up: 2 for density matrices."""
     may_be_series: ClassVar[bool] = False
     """Whether a map of series may take its place."""
+    has_matrix: ClassVar[bool] = True
+    """Whether a state is one density matrix per outcome, or stands for one."""
     is_linear: ClassVar[bool] = True
     """Whether a sum of states measures the mean of what each of them does."""
     subtracts_own: ClassVar[bool] = True

@@ -21,6 +21,7 @@ class MeanRepresentation(Representation):
     """One vector: the mean of the rows' states."""
 
     name = "mean"
+    has_matrix = False
     power = 1
     state_records: ClassVar[dict[str, Record]] = {
         "mean": Record(

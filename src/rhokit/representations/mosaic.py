@@ -35,6 +35,7 @@ class MosaicRepresentation(Representation):
     """Sums of quadratic features by the cells that rows belong to."""
 
     name = "mosaic"
+    has_matrix = False
     is_linear = False
     subtracts_own = False
     state_records: ClassVar[dict[str, Record]] = {
@@ -178,14 +179,13 @@ class MosaicRepresentation(Representation):
         return state
 
     def overlap_vector(self, state: State) -> NDArray[Any]:
-        """Means of the cells' features, scaled so that overlaps compare mosaics."""
-        means = np.asarray(state.normalized()[0]) * np.sqrt(self._layer_of_cells())
-        return means.ravel()
+        r"""Shares of the cells, for the kernel that rows of the same cells have.
 
-    def _layer_of_cells(self) -> Floats:
-        """The weight of each cell's layer, as a column (C, 1)."""
+        .. math:: k(x, y) = \sum_l w_l \sum_{c \in l} r_c(x)\, r_c(y) \le 1
+        """
         counts = np.diff([0, *self.mosaic.stops_])
-        return np.repeat(self.mosaic.layer_weights_, counts)[:, None]
+        weights = np.repeat(self.mosaic.layer_weights_, counts)
+        return np.asarray(state.normalized()[0, :, 0]) * np.sqrt(weights)
 
     def compact(self, state: State, rank: Any) -> State:
         """Moments that are final."""
