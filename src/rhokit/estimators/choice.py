@@ -31,7 +31,7 @@ def chosen_model(
     representation = REPRESENTATIONS[estimator.representation]
     request = PlanRequest(
         estimator.feature_map,
-        estimator.gamma,
+        "loo" if estimator.gamma is None else estimator.gamma,
         estimator.n_components,
         estimator.scale,
         seed=int(generator(estimator.random_state).integers(2**31 - 1)),

@@ -13,6 +13,7 @@ COMMON: dict[str, Any] = {
     "gamma": [
         Interval(Real, 0, None, closed="neither"),
         StrOptions(set(GAMMA_RULES)),
+        None,
     ],
     "n_components": [Interval(Integral, 1, None, closed="left")],
     "scale": [StrOptions({"auto", *SCALE_RULES}), "array-like", None],

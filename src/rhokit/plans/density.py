@@ -1,6 +1,11 @@
 """The plan of a density: scaling by a rule, γ by leave-one-out likelihood."""
 
 import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rhokit.batch import Batch
 from rhokit.fast import small_algebra
@@ -12,6 +17,10 @@ from rhokit.plans.proposal import Proposal
 from rhokit.plans.request import PlanRequest
 from rhokit.plans.scaling import Scaling
 from rhokit.validation import FARTHEST, level_of_the_user, refuse_far
+
+# Landmarks by default, and the share of a density that they must hold, as so many rows
+# tell; where it is less, a mosaic follows the kernel.
+_ENOUGH, _LEAST_REACH, _REACH_ROWS = 1024, 0.97, 2000
 
 
 def plan_density(request: PlanRequest, batch: Batch) -> Plan:
@@ -46,11 +55,26 @@ def plan_density(request: PlanRequest, batch: Batch) -> Plan:
     kind = request.representation if own == "matrix" else own
     if own == "series":
         return Plan(columns, scaling, gamma, feature_map, kind)
+    if request.may_be_mosaic(columns) and _misses(feature_map, scaled, request):
+        return plan_mosaic(replace(request, feature_map="mosaic", gamma=gamma), batch)
     if columns.n_features <= 2:
         _warn_of_landmarks(chooser, gamma, feature_map.n_columns_)
     with small_algebra(scaled.shape[1]):
         proposal = Proposal.from_rows(scaled, weights, gamma, request.rng())
     return Plan(columns, scaling, gamma, feature_map, kind, proposal=proposal)
+
+
+def _misses(feature_map: Any, scaled: NDArray[Any], request: PlanRequest) -> bool:
+    """Whether landmarks, as many as there are by default, are too few for the kernel.
+
+    Cells then follow it better. Who asks for another number wants landmarks.
+    """
+    asked_for = request.n_components < _ENOUGH
+    if asked_for or feature_map.n_columns_ < request.n_components:
+        return False
+    step = max(1, len(scaled) // _REACH_ROWS)
+    reach = feature_map.lengths(scaled[::step])
+    return bool(np.mean(reach**2) < _LEAST_REACH)
 
 
 def _warn_of_landmarks(chooser: MapChooser, gamma: float, n_columns: int) -> None:

@@ -62,6 +62,6 @@ def _rule(request: PlanRequest) -> Any:
 def _gamma(request: PlanRequest, scaled: Any, weights: Any) -> float | None:
     """γ of a kernel to follow, if any."""
     gamma = request.gamma
-    if gamma is None or not isinstance(gamma, str):
-        return gamma
+    if not isinstance(gamma, str):
+        return float(gamma)
     return None if gamma == "loo" else gamma_by_rule(gamma, scaled, weights)

@@ -82,21 +82,18 @@ class PlanRequest:
             return bool(wanted.representation == "mosaic")
         if wanted != "auto":
             return wanted == "mosaic"
-        by_likelihood = self.gamma is None or (
-            isinstance(self.gamma, str) and self.gamma == "loo"
-        )
+        return self.gamma == "loo" and self.may_be_mosaic(columns)
+
+    def may_be_mosaic(self, columns: Columns) -> bool:
+        """Whether the map is free to be a mosaic of these columns."""
+        free = isinstance(self.feature_map, str) and self.feature_map == "auto"
+        mixes = isinstance(self.scale, str) and self.scale in MIXING_SCALES
         schema = columns.schema
-        numbers = columns.n_features if schema is None else int(schema.is_number.sum())
-        by_columns = self.scale is None or (
-            isinstance(self.scale, str) and self.scale not in MIXING_SCALES
-        )
-        return (
-            self.takes_series
-            and by_likelihood
-            and by_columns
-            and numbers > 0
-            and _LEAST_MOSAIC_COLUMNS <= columns.width <= _MOST_MOSAIC_COLUMNS
-        )
+        if schema is not None and self.gamma != "loo":
+            return False  # kernels of categories are none that cells could follow
+        has_numbers = schema is None or bool(schema.is_number.any())
+        fits = _LEAST_MOSAIC_COLUMNS <= columns.width <= _MOST_MOSAIC_COLUMNS
+        return free and self.takes_series and not mixes and has_numbers and fits
 
     @property
     def map_gamma_factor(self) -> float:
