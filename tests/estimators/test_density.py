@@ -101,7 +101,7 @@ class TestDefinition:
     @pytest.mark.parametrize("model", MODELS)
     @pytest.mark.parametrize("feature_map", ["auto", "landmarks", "quadrature"])
     def test_few_rows_are_exact_kde(self, rows, queries, model, feature_map):
-        fitted = model(gamma=0.7, feature_map=feature_map).fit(rows)
+        fitted = model(gamma=0.7, scale=None, feature_map=feature_map).fit(rows)
         exact = np.exp(exact_log_kde(rows, queries, 0.7))
         assert_allclose(fitted.density(queries), exact, atol=3e-8 * exact.max())
 
@@ -162,7 +162,6 @@ class TestUnits:
         units = np.array([1000.0, 0.01])
         shared = {
             "gamma": gamma,
-            "scale": None,
             "feature_map": "landmarks",
             "random_state": 0,
         }
@@ -189,7 +188,7 @@ class TestUnits:
 class TestLeaveOneOut:
     @pytest.mark.parametrize("model", MODELS)
     def test_is_the_model_without_the_row(self, rows, model):
-        fitted = model(gamma=0.7, feature_map="landmarks").fit(rows)
+        fitted = model(gamma=0.7, scale=None, feature_map="landmarks").fit(rows)
         assert_allclose(
             fitted.score_samples(rows, leave_one_out=True),
             leave_one_out_log_kde(rows, 0.7),

@@ -40,7 +40,7 @@ class TestMarginals:
     @pytest.mark.parametrize("n_components", [200, 20])
     def test_equal_the_integral(self, scale, n_components):
         X = numbers()
-        model = DMKDE(**GAMMA, scale=scale, n_components=n_components).fit(X)
+        model = DMKDE(**GAMMA | {"scale": scale}, n_components=n_components).fit(X)
         part = model.marginal([0, 1, 3])
         found = part.density(X[:5][:, [0, 1, 3]])
         assert_allclose(found, integral(model, X[:5], 2), rtol=1e-6)
@@ -63,7 +63,7 @@ class TestMarginals:
 
     def test_of_marginals_are_marginals(self):
         X = numbers()
-        model = DMKDE(**GAMMA, n_components=40, scale="whiten").fit(X)
+        model = DMKDE(**GAMMA | {"scale": "whiten"}, n_components=40).fit(X)
         found = model.marginal([0, 1, 2]).marginal([0, 1]).density(X[:, :2])
         expected = model.marginal([0, 1]).density(X[:, :2])
         assert_allclose(found, expected, rtol=1e-9)

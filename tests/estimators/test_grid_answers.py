@@ -121,7 +121,7 @@ class TestUnits:
         if request.param == "given":
             options = [{"scale": np.ones(2)}, {"scale": UNITS}]
         if request.param == "rule":
-            options = [{"gamma": "scott"}] * 2
+            options = [{"gamma": "scott", "scale": "auto"}] * 2
         shift = 0 if request.param == "given" else 5 * UNITS
         return fitted(X, **options[0]), fitted(X * UNITS + shift, **options[1]), shift
 

@@ -41,7 +41,6 @@ def fitted(X, scale=UNITS, sample_weight=None, **options):
         scale = scale[: X.shape[1]]
     options = {
         "gamma": GAMMA,
-        "scale": None,
         "feature_map": "grid",
         "random_state": 0,
     } | options

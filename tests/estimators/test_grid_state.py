@@ -24,7 +24,7 @@ LEVELS = {"n_levels": 5, "beta": 4.0, "bounds": (-12, 12)}
 MODELS = {
     "1-D": (1, DMKDE(**PLAN)),
     "2-D": (2, DMKDE(**PLAN)),
-    "scaled": (2, DMKDE(**PLAN | {"gamma": "scott"}, scale="whiten")),
+    "scaled": (2, DMKDE(**PLAN | {"gamma": "scott", "scale": "whiten"})),
     "3-D": (3, DMKDE(**PLAN | {"feature_map": GridFeatures(tol=1e-4)})),
     "classes": (2, DMKDClassifier(**PLAN)),
     "rejecting": (1, DMKDClassifier(**PLAN, reject=0.1)),
@@ -188,7 +188,7 @@ class TestWidening:
 
     def test_the_warning_names_columns_in_their_units(self):
         frame = pd.DataFrame(ROWS[:, :2], columns=["height", "age"])
-        model = DMKDE(**PLAN, scale="std").fit(frame)
+        model = DMKDE(**PLAN | {"scale": "std"}).fit(frame)
         low, high = frame["age"].min(), frame["age"].max()
         before = rf"column 'age' from \[{low:.4g}, {high:.4g}\] to \[(?!.*scaled)"
         with pytest.warns(UserWarning, match=before):
@@ -200,7 +200,7 @@ class TestWidening:
         assert_allclose(found, np.exp(logs), rtol=0, atol=1e-7 * np.exp(logs.max()))
 
     def test_the_warning_says_that_columns_are_mixed(self):
-        model = DMKDE(**PLAN, scale="whiten").fit(ROWS[:, :2])
+        model = DMKDE(**PLAN | {"scale": "whiten"}).fit(ROWS[:, :2])
         with pytest.warns(UserWarning, match=r"in scaled units"):
             model.partial_fit([[99.0, 99.0]])
 

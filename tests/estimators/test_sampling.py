@@ -37,7 +37,7 @@ def three_blobs(rng, n, d):
 def test_same_distribution_as_exact_kde(model, d, feature_map):
     rng = np.random.default_rng(d)
     X = three_blobs(rng, 300, d)
-    fitted = model(gamma=1.0, feature_map=feature_map, n_components=300)
+    fitted = model(gamma=1.0, scale=None, feature_map=feature_map, n_components=300)
     fitted.set_params(random_state=0).fit(X)
     drawn = fitted.sample(1500, random_state=1)
     assert drawn.shape == (1500, d)

@@ -571,16 +571,19 @@ class TestInModels:
         assert tried() == {"std", "common", "within"}
         assert tried(scale="robust") == {"robust"}
         assert tried(scale=None) == {None}
-        assert tried(gamma=1.0) == set()
+        assert tried(gamma=1.0, scale=None) == set()
+        assert tried(gamma=1.0) == tried(gamma="scott") == tried()
         line = self.fit(rows[:, :1], labels)
         assert {each.scale for each in line.candidates_} == {"std"}
 
     def test_scale_without_a_choice(self):
         rows, labels = labelled(60)
         rows = rows * [1.0, 100.0]
-        assert self.fit(rows, labels, gamma=0.3).scaling_.is_identity
-        by_rule = self.fit(rows, labels, gamma="scott").scaling_
-        assert_allclose(by_rule.matrix, Scaling.from_rows("std", rows).matrix)
+        assert self.fit(rows, labels, gamma=0.3, scale=None).scaling_.is_identity
+        chosen = self.fit(rows, labels).scaling_
+        for gamma in ("scott", 0.3):
+            found = self.fit(rows, labels, gamma=gamma).scaling_
+            assert_allclose(found.matrix, chosen.matrix)
         given = self.fit(rows, labels, scale=[2.0, 4.0]).scaling_
         assert_allclose(given.matrix, [0.5, 0.25])
 

@@ -476,7 +476,7 @@ class TestSample:
         values = np.sort(np.random.default_rng(0).exponential(size=5000))
         X = array(values[:, None], sizes)
         options = {"n_components": 12, "random_state": 0, "scale": "std"}
-        model = fit(DMKDE(gamma=1.0, scale=None, **options), X, sample_rows=1000)
+        model = fit(DMKDE(gamma=1.0, **options), X, sample_rows=1000)
         assert_allclose(1 / model.scaling_.matrix, values.std(), rtol=0.2)
         assert_allclose(model.scaling_.centre, values.mean(), rtol=0.1)
 
@@ -484,7 +484,7 @@ class TestSample:
         values = np.sort(np.random.default_rng(0).exponential(size=3000))
         X = array(values[:, None], (10,) * 300)
         options = {"n_components": 12, "random_state": 0, "scale": "std"}
-        model = fit(DMKDE(gamma=1.0, scale=None, **options), X)
+        model = fit(DMKDE(gamma=1.0, **options), X)
         assert_allclose(model.scaling_.centre, values.mean(), rtol=0.1)
         assert_array_equal(model.state_.weight, [3000])
 

@@ -35,7 +35,7 @@ PLAN = {
     "n_components": 16,
     "random_state": 0,
 }
-DENSITY = DMKDE(**PLAN, scale="std")
+DENSITY = DMKDE(**PLAN | {"scale": "std"})
 REGRESSION = QMRegressor(**PLAN, n_levels=5, beta=4.0)
 MODELS = {
     "DMKDE": (DENSITY, None),

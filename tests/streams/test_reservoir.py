@@ -71,7 +71,7 @@ def test_rows_of_weight_zero_choose_no_plan(tmp_path):
     path = tmp_path / "rows.parquet"
     table = pa.table({"a": rows[:, 0], "b": rows[:, 1], "w": weights})
     pq.write_table(table, path, row_group_size=100)
-    model = DMKDE(**PLAN, scale="std")
+    model = DMKDE(**PLAN | {"scale": "std"})
     fitted = fit_files(clone(model), path, weight="w", sample_rows=len(there))
     expected = clone(model).prepare(rows[there])
     assert_array_equal(fitted.scaling_.centre, expected.scaling_.centre)

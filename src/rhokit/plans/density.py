@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import numpy as np
+
 from rhokit.batch import Batch
 from rhokit.fast import small_algebra
 from rhokit.plans.bandwidth import choose_gamma
@@ -49,7 +51,7 @@ def plan_density(request: PlanRequest, batch: Batch) -> Plan:
         refuse_far(seen, columns.names if columns.schema is None else None)
     gamma = request.gamma
     if isinstance(gamma, str):
-        gamma = choose_gamma(gamma, chooser, request.rng())
+        gamma = choose_gamma(gamma, chooser, np.random.default_rng(request.seed))
     feature_map = chooser(gamma * 2 / request.power)
     own = feature_map.representation  # what a map asks for, if it is no matrix
     kind = request.representation if own == "matrix" else own
@@ -60,7 +62,8 @@ def plan_density(request: PlanRequest, batch: Batch) -> Plan:
     if columns.n_features <= 2:
         _warn_of_landmarks(chooser, gamma, feature_map.n_columns_)
     with small_algebra(scaled.shape[1]):
-        proposal = Proposal.from_rows(scaled, weights, gamma, request.rng())
+        rng = np.random.default_rng(request.seed)  # the same for a γ that is given
+        proposal = Proposal.from_rows(scaled, weights, gamma, rng)
     return Plan(columns, scaling, gamma, feature_map, kind, proposal=proposal)
 
 

@@ -61,9 +61,10 @@ class PlanRequest:
     @property
     def scale_rule(self) -> Any:
         """The rule of the scaling, where nothing is to be compared."""
+        automatic = isinstance(self.scale, str) and self.scale == "auto"
         if numeric_rows(self.feature_map):
-            return "std" if self.scales_by_itself else self.scale
-        if self.scales_by_itself or self.scale is None:
+            return "std" if automatic else self.scale
+        if automatic or self.scale is None:
             return None
         raise ValueError("The 'scale' parameter must be None for categories.")
 
