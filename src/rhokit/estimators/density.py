@@ -162,7 +162,7 @@ def _floor(model: Model) -> float:
 
 def _extent(model: Model) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Lowest and highest values (d,) between which the density is worth a look."""
-    low, high = model.representation.extent()
+    low, high = model.representation.extent(model.state)
     gamma = model.plan.gamma
     width = 0.0 if gamma is None else 3 * GaussianKernel(gamma).bandwidth
     ends = zip(low - width, high + width, strict=True)

@@ -11,10 +11,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
+from scipy.special import logsumexp, ndtr
 
 Floats = NDArray[np.float64]
 
+# Steps of bisection: each halves what a quantile is off by; and in how many widths of
+# some cell it is.
+_BISECTIONS, _TAIL = 80, 40.0
 _LOG_TWO_PI = float(np.log(2 * np.pi))
 
 
@@ -150,6 +153,24 @@ class CellMixture:
             np.zeros(len(self.mean)), self.mean, self.covariance, self.log_shares[:, :0]
         )
         return np.asarray(quadratic_features(z) @ plain.coefficients())
+
+    def cdf(self, column: int, z: Floats) -> Floats:
+        """Probability that a column is at most z (n,), shape (n,)."""
+        width = np.sqrt(self.covariance[:, column, column])
+        return np.asarray(
+            ndtr((z[:, None] - self.mean[:, column]) / width) @ np.exp(self.log_weight)
+        )
+
+    def quantiles(self, column: int, levels: Floats) -> Floats:
+        """Values of a column below which probabilities (n,) lie, by bisection."""
+        width = _TAIL * np.sqrt(self.covariance[:, column, column])
+        low = np.full(len(levels), (self.mean[:, column] - width).min())
+        high = np.full(len(levels), (self.mean[:, column] + width).max())
+        for _ in range(_BISECTIONS):
+            middle = (low + high) / 2
+            below = self.cdf(column, middle) < levels
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return high
 
     def moments(self) -> Floats:
         """Weighted moments of the cells: what sums of their features would be."""

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from rhokit.batch import Columns
 from rhokit.features.cells import CellMixture
@@ -14,11 +13,6 @@ from rhokit.models.model import Model
 from rhokit.plans import Scaling
 
 Floats = NDArray[np.float64]
-
-# Steps of bisection: each halves what a quantile is off by.
-_BISECTIONS = 80
-# A quantile is within so many widths of some cell.
-_TAIL = 40.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +199,7 @@ class MosaicDensity:
         rows = np.atleast_1d(np.asarray(x, dtype=float))[:, None]
         scaled = self.scaling.apply(rows)
         z, _ = self.shapes.apply(scaled)
-        reached = self._cdf(z[:, 0])
+        reached = self.mixture.cdf(0, z[:, 0])
         return np.where(self.shapes.outside(scaled)[:, 0], 0.0, reached)
 
     def quantile(self, q: Any) -> Floats:
@@ -214,20 +208,8 @@ class MosaicDensity:
         levels = np.atleast_1d(np.asarray(q, dtype=float))
         if not ((levels >= 0) & (levels <= 1)).all():
             raise ValueError(f"q must be probabilities from 0 to 1, got {q!r}")
-        width = np.sqrt(self.mixture.covariance[:, 0, 0])
-        low = np.full(len(levels), (self.mixture.mean[:, 0] - _TAIL * width).min())
-        high = np.full(len(levels), (self.mixture.mean[:, 0] + _TAIL * width).max())
-        for _ in range(_BISECTIONS):
-            middle = (low + high) / 2
-            below = self._cdf(middle) < levels
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return self.scaling.invert(self.shapes.invert(high[:, None]))[:, 0]
-
-    def _cdf(self, z: Floats) -> Floats:
-        width = np.sqrt(self.mixture.covariance[:, 0, 0])
-        return np.asarray(
-            ndtr((z[:, None] - self.mixture.mean[:, 0]) / width) @ self.weights
-        )
+        z = self.mixture.quantiles(0, levels)
+        return self.scaling.invert(self.shapes.invert(z[:, None]))[:, 0]
 
     def _refuse_columns(self, what: str) -> None:
         if self.mixture.d != 1 or self.columns.n_features != 1:

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import numpy as np
-
 from rhokit.batch import Batch
 from rhokit.fast import small_algebra
 from rhokit.plans.bandwidth import choose_gamma

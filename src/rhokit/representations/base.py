@@ -249,7 +249,7 @@ class Representation(ABC):
         """
         return None
 
-    def extent(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def extent(self, state: State) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Lowest and highest scaled values (d,) that rows have, about."""
         proposal = self.plan.proposal
         assert proposal is not None

@@ -18,6 +18,8 @@ from rhokit.representations.memory import Load, MemoryEstimate, estimate_cell_me
 
 Floats = NDArray[np.float64]
 
+# Probabilities of the ends of what is drawn of a column.
+_ENDS = (0.002, 0.998)
 # Share of a cell's weight that rounding may leave below zero.
 _ROUNDING = 1e-6
 
@@ -291,11 +293,14 @@ class MosaicRepresentation(Representation):
             rows[:, schema.blocks[column]] = states[codes]
         return rows
 
-    def extent(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Between what four widths about the map's middle are, in scaled units."""
-        ends = np.outer([-4.0, 4.0], np.ones(self.mosaic.n_numbers))
-        low, high = self.mosaic.shapes_.invert(ends)
-        return low, high
+    def extent(self, state: State) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Between quantiles of every column, and a little more."""
+        mixture = self.mixture(state, np.full(state.n_outcomes, 1 / state.n_outcomes))
+        levels = np.array(_ENDS)
+        z = np.stack([mixture.quantiles(c, levels) for c in range(mixture.d)], axis=1)
+        low, high = self.mosaic.shapes_.invert(z)
+        more = 0.05 * (high - low)
+        return low - more, high + more
 
     # ---- memory ---------------------------------------------------------------------
 

@@ -162,7 +162,7 @@ class SeriesRepresentation(Representation):
             stacklevel=level_of_the_user(),
         )
 
-    def extent(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def extent(self, state: State) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The box."""
         return self.grid.low_, self.grid.high_
 
