@@ -54,13 +54,14 @@ class DensityEstimator(DensityMixin, OnePassEstimator):
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
         """Rows drawn from the fitted density.
 
-        Of categories, with their probabilities; on a grid, by inverse
-        distribution functions, one column after the other. Otherwise by Markov
-        chains, one per row: each starts from importance resampling of a mixture of
-        normal distributions about 256 rows that the model was prepared with, and then
-        takes Metropolis steps, in turn from that mixture and by a random walk as wide
-        as the kernel. What lies at or below twice the map's floor is not drawn: there
-        random features have nothing but noise. Rows come in the user's units.
+        Of categories, with their probabilities; on a grid, by inverse distribution
+        functions, one column after the other; of a mosaic, a cell and then a row of
+        it. Otherwise by Markov chains, one per row: each starts from importance
+        resampling of a mixture of normal distributions about 256 rows that the model
+        was prepared with, and then takes Metropolis steps, in turn from that mixture
+        and by a random walk as wide as the kernel. What lies at or below twice the
+        map's floor is not drawn: there random features have nothing but noise. Rows
+        come in the user's units.
 
         Parameters
         ----------
@@ -204,36 +205,41 @@ class DMKDE(DensityEstimator):
               \qquad M_\gamma = (\pi/\gamma)^{d/2},
 
     whose cost does not depend on the number of rows. Models add up (:meth:`merge`),
-    forget (:meth:`unlearn`) and learn from streams (:meth:`partial_fit`).
+    forget (:meth:`unlearn`) and learn from streams (:meth:`partial_fit`). Of three
+    columns or more, the default is a *mosaic* of small density matrices, one in each of
+    many cells (:class:`~rhokit.MosaicFeatures`). Densities integrate to one.
 
     Parameters
     ----------
-    gamma : float or str, default="loo"
+    gamma : float, str or None, default="loo"
         γ of the kernel :math:`e^{-\gamma\|x-y\|^2}`, that is :math:`1/(2h^2)` for a
         bandwidth h. A number is in the units of the scaled rows, as :attr:`gamma_` is;
         with ``scale=None`` in those of the rows. ``"loo"`` climbs to
         the largest leave-one-out likelihood of the model itself, on a sample of
         6,000 rows (131,072 on a grid); ``"sheather-jones"`` is their plug-in rule, for
         one column; ``"median"``, ``"scott"`` and ``"silverman"`` are rules of thumb.
+        For a mosaic, ``"loo"`` means no common kernel: cells have widths of their own,
+        :attr:`gamma_` is None, and None stands for ``"loo"``, too.
     n_components : int, default=1024
         Landmarks, or random features.
     rank : int, float, "elbow" or None, default=None
         Keep so many eigenvectors of ρ for prediction: a count, a fraction of the
         dimension, or those above the mean eigenvalue. None keeps all. A grid has none.
     feature_map : str or FeatureMap, default="auto"
-        ``"auto"`` takes ``"grid"`` for one or two columns (for three, where it is
-        small), which is exact to 1e-8 of the peak and gives all answers
-        of :meth:`series`; else ``"landmarks"``. ``"quadrature"`` is a grid with a
-        matrix, which has a rank; ``"fourier"`` is the paper's map. An instance is
-        cloned and given the model's γ.
+        ``"auto"`` takes ``"grid"`` for one or two columns, which is exact to 1e-8 of
+        the peak and gives all answers of :meth:`series`; of 3 to 200 columns
+        ``"mosaic"``, by held-out likelihood, or with a γ that landmarks are too few
+        for; else ``"landmarks"``. ``"quadrature"`` is a grid with a matrix, which has a
+        rank; ``"fourier"`` is the paper's map. An instance is cloned and given the
+        model's γ.
     scale : {"auto", "std", "robust", "whiten"}, array-like of shape (d,) or None
         Scaling of the columns, part of the model. ``"auto"`` is ``"std"``; None leaves
         rows as they are. Densities are always returned in the user's units, and change
         with these by their volume alone.
     missing : {"raise", "integrate"}, default="raise"
         What to do with missing values. ``"integrate"`` answers from the columns that a
-        row has, the others integrated over in closed form (over landmarks, which
-        ``"auto"`` takes, and on grids); it learns from rows without gaps.
+        row has, the others integrated over in closed form (for whatever ``"auto"``
+        takes); it learns from rows without gaps.
     batch_size : int, optional
         Rows per block; chosen for speed without it.
     dtype : {"float32", "float64"}, optional
@@ -243,13 +249,13 @@ class DMKDE(DensityEstimator):
 
     Attributes
     ----------
-    gamma_ : float
+    gamma_ : float or None
     feature_map_ : FeatureMap
         The map that was chosen, fitted.
     scaling_ : Scaling
-    state_ : ToeplitzDensityMatrix or DensityMatrix
-        On a grid, the coefficients of a Fourier series; else the sums, in the map's
-        columns: see :attr:`density_matrix_`.
+    state_ : ToeplitzDensityMatrix, CellSums or DensityMatrix
+        On a grid, the coefficients of a Fourier series; of a mosaic, sums for every
+        cell; else the sums, in the map's columns: see :attr:`density_matrix_`.
     floor_ : float
     mass_, mass_error_ : float
         What the map alone would have integrated to, before the density was divided by
@@ -284,7 +290,7 @@ class DMKDE(DensityEstimator):
     def __init__(
         self,
         *,
-        gamma: float | str = "loo",
+        gamma: float | str | None = "loo",
         n_components: int = 1024,
         rank: Any = None,
         feature_map: Any = "auto",
