@@ -24,11 +24,12 @@ from rhokit.features.cells import (
 
 Floats = NDArray[np.float64]
 
-# Rows of cells in steps of about three; a cell has at least so many rows on average.
+# Numbers of cells in steps of about three; a cell has at least so many rows on average.
 _LADDER = (1, 3, 10, 30, 100, 300)
 _LEAST_ROWS = 4
-# Multiplications of a step of expectation and maximisation that are worth their time.
-_MOST_WORK = 1e10
+# Multiplications of a step of expectation and maximisation that are worth their time;
+# and where cells have fewer rows than columns, which seldom gains.
+_MOST_WORK, _MOST_WORK_OF_FEW = 1e10, 3e8
 _STEPS, _LAST_STEPS = 20, 5
 _LEAST_GAIN = 3e-3
 _LLOYD_STEPS = 8
@@ -314,7 +315,8 @@ def settings(n_rows: int, d: int, most_cells: int) -> Iterator[tuple[int, float]
     q = n_quadratic(d)
     for n_cells in _LADDER:
         too_few = n_cells > 1 and _LEAST_ROWS * n_cells > n_rows
-        too_slow = 4.0 * n_rows * q * n_cells > _MOST_WORK and n_cells > 3
+        most = _MOST_WORK_OF_FEW if d * n_cells > n_rows else _MOST_WORK
+        too_slow = 4.0 * n_rows * q * n_cells > most and n_cells > 3
         if n_cells > most_cells or too_few or too_slow:
             return
         yield n_cells, 0.0

@@ -26,8 +26,8 @@ Floats = NDArray[np.float64]
 
 # A mosaic is chosen from at most so many rows.
 _ROWS = 20_000
-# Of fewer rows than the first, a fifth is held out, five times; of fewer than the
-# second, three times; of more, once.
+# Of fewer rows than the first, a fifth is held out, three times; of fewer than the
+# second, twice; of more, once.
 _FEW_ROWS, _SOME_ROWS = 500, 2000
 _FOLDS = 5
 # Shapes are compared by mixtures of so many cells.
@@ -119,8 +119,7 @@ class MosaicChoice:
         self.shares = (counts + 1 / _sizes(schema)) / (mass.sum() + 1)
         fold = np.empty(len(rows), dtype=np.intp)
         fold[rng.permutation(len(rows))] = np.arange(len(rows)) % _FOLDS
-        n_folds = _FOLDS if len(rows) <= _FEW_ROWS else 3
-        n_folds = n_folds if len(rows) <= _SOME_ROWS else 1
+        n_folds = 1 + (len(rows) <= _FEW_ROWS) + (len(rows) <= _SOME_ROWS)
         self._held_out = [fold == k for k in range(min(n_folds, len(rows)))]
 
     def run(self, *, as_kernel: bool) -> tuple[ColumnShapes, list[Layer], Floats]:
