@@ -15,7 +15,6 @@ from benchmarks.exact import log_mass
 
 N_COMPONENTS = 1024
 FEW_COMPONENTS = 256
-CORRECTING_ROWS = 4096
 TREE_TOLERANCE = 1e-2
 SKETCH_SIZE = 100
 # Points of KDEpy's grid along each column, and the tolerance of the bare transforms.
@@ -78,24 +77,6 @@ class Ours:
     def columns(self):
         """Size of the map that was fitted."""
         return self._model.feature_map_.n_columns_
-
-
-class Corrected(Ours):
-    """Few landmarks, whose error a sample of the rows corrects."""
-
-    def __init__(self, facts):
-        super().__init__(facts, n_components=FEW_COMPONENTS, feature_map="landmarks")
-
-    def fit(self, rows, target=None):
-        """Fit, and take the sample."""
-        super().fit(rows)
-        n = min(len(rows), CORRECTING_ROWS)
-        chosen = np.random.default_rng(0).choice(len(rows), n, replace=False)
-        self._corrected = self._model.corrected(rows[chosen])
-
-    def answer(self, queries):
-        """Log-densities."""
-        return self._corrected.score_samples(queries)
 
 
 def _ours(**parameters):
@@ -373,7 +354,7 @@ CONTESTANTS = (
         _ours(n_components=FEW_COMPONENTS, feature_map="landmarks"),
         ours=True,
     ),
-    Contestant("rhokit corrected", Corrected, ours=True),
+    Contestant("rhokit mosaic", _ours(feature_map="mosaic"), ours=True),
     Contestant(
         "rhokit fourier",
         _ours(n_components=N_COMPONENTS, feature_map="fourier"),

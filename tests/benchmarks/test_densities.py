@@ -17,7 +17,7 @@ WORST = {
     AUTO: (1e-8, 0.2),
     "rhokit landmarks": (1e-5, 0.2),
     "rhokit landmarks, 256": (1e-3, 0.2),
-    "rhokit corrected": (1e-4, 1e-4),
+    "rhokit mosaic": (0.1, 0.1),
     "rhokit fourier": (0.1, 0.5),
     "rhokit quadrature": (1e-8, None),
     "linear landmarks": (1e-4, 0.2),

@@ -81,7 +81,7 @@ class TestNames:
 
     def test_what_only_sums_can_do_is_not(self, cls):
         model = fitted(cls)
-        for name in ("partial_fit", "merge", "unlearn", "fade", "prepare", "corrected"):
+        for name in ("partial_fit", "merge", "unlearn", "fade", "prepare"):
             assert name in NOT_ANSWERS
             assert not hasattr(model, name)
         assert hasattr(model.to_estimator(), "unlearn")

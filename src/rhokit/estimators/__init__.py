@@ -1,7 +1,6 @@
 """Estimators under scikit-learn's API: feature map + state + read-out."""
 
 from rhokit.estimators.classifiers import DMKDClassifier
-from rhokit.estimators.corrected import CorrectedDensity
 from rhokit.estimators.density import DMKDE
 from rhokit.estimators.joint_classifiers import QMClassifier, QMOrdinalClassifier
 from rhokit.estimators.mean_embedding import MeanEmbeddingKDE
@@ -10,7 +9,6 @@ from rhokit.estimators.size_rule import n_components_for
 
 __all__ = [
     "DMKDE",
-    "CorrectedDensity",
     "DMKDClassifier",
     "MeanEmbeddingKDE",
     "QMClassifier",

@@ -10,7 +10,6 @@ from sklearn.base import DensityMixin
 from rhokit.core import GaussianKernel
 from rhokit.estimators import answers
 from rhokit.estimators.base import OnePassEstimator
-from rhokit.estimators.corrected import CorrectedDensity
 from rhokit.estimators.parameters import MATRIX
 from rhokit.models import Model, draw_samples, measured_mass, series_of
 from rhokit.readouts import DensityReadOut
@@ -312,44 +311,3 @@ class DMKDE(DensityEstimator):
 
     conditional = answers.conditional
     mosaic = answers.mosaic
-
-    def corrected(self, X: Any, sample_weight: Any = None) -> CorrectedDensity:
-        """This density less the error of its map, as far as some of its rows show it.
-
-        Where the kernel is narrow for the number of columns, landmarks miss part of
-        it: with a few thousand rows beside them the error is several times smaller, and
-        each answer costs one exact kernel sum over these rows more.
-
-        Parameters
-        ----------
-        X : array-like of shape (s, d)
-            A random sample of the rows that the model was fitted to.
-        sample_weight : array-like of shape (s,), optional
-            Their weights in the fit.
-
-        Returns
-        -------
-        density : CorrectedDensity
-            With ``score_samples`` and ``density``.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from rhokit import DMKDE
-        >>> from rhokit.datasets import clusters
-        >>> X, _ = clusters(20_000, 10, random_state=0)
-        >>> rows, queries = X[:-3], X[-3:]
-        >>> model = DMKDE(gamma=40.0, scale=None, n_components=256, random_state=0)
-        >>> model = model.fit(rows)
-        >>> model.score_samples(queries).round(1)
-        array([8.1, 7.9, 6.8])
-        >>> model.corrected(rows[:4000]).score_samples(queries).round(1)
-        array([7.4, 7.3, 6.1])
-        >>> from sklearn.neighbors import KernelDensity
-        >>> exact = KernelDensity(bandwidth=1 / np.sqrt(80)).fit(rows)
-        >>> exact.score_samples(queries).round(1)
-        array([7.4, 7.3, 6.2])
-        """
-        model = self.fitted_model()
-        batch = self.with_model(model).check_batch(X, None, sample_weight)
-        return CorrectedDensity(self, model, batch)

@@ -107,7 +107,7 @@ def n_components_for(
     See Also
     --------
     rhokit.features.FourierBound : What theory promises, which is far less.
-    rhokit.DMKDE.corrected : A smaller error at the same size.
+    rhokit.MosaicFeatures : Cells, which follow narrow kernels with far fewer numbers.
 
     Examples
     --------

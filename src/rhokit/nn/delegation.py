@@ -22,8 +22,6 @@ NOT_ANSWERS = frozenset(
         "unlearn",
         "fade",
         "memory_estimate",
-        # What is corrected is the error of a sum over rows.
-        "corrected",
         "rank_",
         # These make an estimator, or say how it learns.
         "check_batch",

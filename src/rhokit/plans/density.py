@@ -20,7 +20,7 @@ from rhokit.validation import FARTHEST, level_of_the_user, refuse_far
 
 # Landmarks by default, and the share of a density that they must hold, as so many rows
 # tell; where it is less, a mosaic follows the kernel.
-_ENOUGH, _LEAST_REACH, _REACH_ROWS = 1024, 0.97, 2000
+_ENOUGH, _LEAST_REACH, _REACH_ROWS = 1024, 0.999, 2000
 
 
 def plan_density(request: PlanRequest, batch: Batch) -> Plan:
