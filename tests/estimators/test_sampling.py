@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.special import logsumexp
 from scipy.stats import chisquare, ks_2samp
 
 from rhokit import DMKDE, MeanEmbeddingKDE, OneHotFeatures
+from rhokit.plans.proposal import Proposal
 
 # A wrong sampler has p-values of 1e-10 and less; the seeds are fixed.
 ALPHA = 1e-3
@@ -94,3 +96,20 @@ def test_a_model_that_moved_away_says_so():
     model.partial_fit(X + 1000)
     with pytest.raises(ValueError, match="moved away"):
         model.sample(10, random_state=0)
+
+
+@pytest.mark.parametrize("far", [1.0, 1e3, 1e160])
+def test_the_density_of_proposals(far):
+    """A mixture of normal distributions, written out, near its anchors and far away."""
+    rng = np.random.default_rng(0)
+    anchors, widths = rng.normal(size=(7, 3)), rng.uniform(0.1, 2, (7, 3))
+    widths[0] = 3  # of weight zero, and the nearest from far away
+    weights = rng.dirichlet(np.ones(7)) * (np.arange(7) > 0)
+    proposal = Proposal(anchors, weights / weights.sum(), widths)
+    rows = far * rng.normal(size=(50, 3))
+    steps = (rows[:, None] - anchors) / widths
+    with np.errstate(over="ignore"):
+        parts = -(steps**2).sum(axis=2) / 2 - np.log(widths).sum(axis=1)
+        expected = logsumexp(parts, b=proposal.weights, axis=1)
+        found = proposal.log_density(rows)
+    assert_allclose(found, expected, rtol=1e-12)

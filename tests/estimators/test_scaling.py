@@ -67,6 +67,27 @@ def test_whitening_leaves_directions_without_rows_alone():
     assert np.abs(scaling.matrix).max() < 10
 
 
+def test_whitening_sees_directions_of_little_spread():
+    """Two columns that differ by 1e-5 of their spread: 1e-10 of the variance."""
+    rng = np.random.default_rng(0)
+    first = rng.normal(size=500)
+    rows = np.column_stack([first, first + 1e-5 * rng.normal(size=500)])
+    white = Scaling.from_rows("whiten", rows).apply(rows)
+    assert_allclose(np.cov(white.T, bias=True), np.eye(2), atol=1e-4)
+
+
+def test_groups_far_apart_have_an_inside():
+    """Of a hundred-thousandth of the distance between them."""
+    rng = np.random.default_rng(0)
+    groups = np.arange(600) % 2
+    inside = 1e-5 * rng.normal(size=(600, 2)) @ [[1.0, 0.9], [0.0, 0.3]]
+    rows = groups[:, None] + inside
+    scaled = Scaling.from_rows("within", rows, groups=groups).apply(rows)
+    variances = np.cov(scaled[groups == 0].T)
+    assert_allclose(variances.diagonal().max(), 1, atol=0.15)
+    assert abs(variances[0, 1]) < 0.05
+
+
 def test_within_groups_the_rows_are_round():
     """Inside groups: variance one in every direction but for the ridge, whatever the
     columns' units; between them: nothing is taken away."""

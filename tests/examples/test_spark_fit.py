@@ -94,6 +94,18 @@ def test_a_worker_with_another_plan_or_version_is_refused(
         example["fit_spark"](plan, LocalFrame(table.slice(0, n_rows), tamper))
 
 
+def test_workers_that_all_have_another_plan_are_refused(example):
+    """Among themselves they would add up."""
+    table = example["make_table"](2000)
+    plan = rhokit.DMKDE(n_components=64, random_state=0).prepare(
+        example["to_rows"](table)
+    )
+    one_part = LocalFrame(table, of_another_plan)
+    one_part._parts = [table]
+    with pytest.raises(ValueError, match="differ in scaling, gamma or feature map"):
+        example["fit_spark"](plan, one_part)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java")
 def test_spark_learns_what_one_machine_does(example, tmp_path):

@@ -109,6 +109,13 @@ def waves(count):
     return draft
 
 
+def batches(count):
+    """The same, with all rows at once."""
+    draft = waves(count)
+    draft.parameters["batch_size"] = 10**12
+    return draft
+
+
 PLANE = np.zeros((2, 2))
 WORDS = np.array([[COLLIDING]], dtype=object)
 # Files, and rows to ask them for.
@@ -122,12 +129,14 @@ CASES = {
     "grid": (lambda: grid(150.0, 10**9), PLANE),
     "targets": (lambda: targets(20_000), PLANE),
     "waves": (lambda: waves(2**17), PLANE.astype(np.float32)),
+    "batches": (lambda: batches(2**16), PLANE.astype(np.float32)),
     "few levels": (lambda: levels(2**10), PLANE),
     "few outputs": (lambda: outputs(200), PLANE),
     "low joint rank": (lambda: outputs(200, joint_rank=10), PLANE),
     "few labels": (lambda: labels(1000), PLANE),
     "few anchors": (lambda: anchors(1000), PLANE),
     "few targets": (lambda: targets(200), PLANE),
+    "small batches": (lambda: batches(2**10), PLANE.astype(np.float32)),
     "small grid": (lambda: grid(3.0, 10**9), PLANE),
 }
 

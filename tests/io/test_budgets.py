@@ -43,7 +43,16 @@ def outcomes():
 class TestCostlyFiles:
     @pytest.mark.parametrize(
         "name",
-        ["levels", "outputs", "joint rank", "labels", "anchors", "grid", "targets"],
+        [
+            "levels",
+            "outputs",
+            "joint rank",
+            "labels",
+            "anchors",
+            "grid",
+            "targets",
+            "batches",
+        ],
     )
     def test_those_that_cost_too_much_are_refused(self, outcomes, name):
         assert outcomes[name] == "refused"

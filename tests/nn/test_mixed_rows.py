@@ -17,7 +17,7 @@ FEW = {"n_components": 24, "rank": 8, "max_epochs": 3, "random_state": 0}
 def test_classes(kind):
     frame = table(200)
     labels = np.where(frame["group"] == "b", "yes", "no")
-    model = kind(**FEW).fit(frame[["y", "group"]], labels)
+    model = kind(**FEW, gamma=1.0).fit(frame[["y", "group"]], labels)
     assert model.score(frame[["y", "group"]], labels) > 0.95
     assert model.schema_.kinds == ("number", "category")
     assert model.n_features_in_ == 2

@@ -230,11 +230,6 @@ class LandmarkFeatures(GaussianFeatures):
         lost = product_loses_digits(centred, self.gamma, self.dtype_)
         self.by_differences_ = lost
 
-    @property
-    def _is_triangular(self) -> bool:
-        assert self.whitening_ is not None
-        return not np.triu(self.whitening_, 1).any()
-
     @classmethod
     def check_file(cls, parameters: Values, fitted: Values, reader: Reader) -> None:
         """Landmarks and whitening must be of the map's precision."""
@@ -303,10 +298,7 @@ class LandmarkFeatures(GaussianFeatures):
 
     def _drawn(self) -> list[Any]:
         cut = _EIGENVALUE_CUT[self.dtype_]
-        whitening: list[Any] = [] if self.own_whitening_ else [self.whitening_]
-        if self.own_whitening_ and self._is_triangular:
-            # The same states, but turned against those of eigenvectors.
-            whitening = ["triangular"]
+        whitening = [] if self.own_whitening_ else [self.whitening_]
         return [
             self.landmarks_,
             float(self.gamma),

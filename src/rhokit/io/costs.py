@@ -12,6 +12,8 @@ _LEFT_OUT = 48
 # Rows of which the first drawn ones are chosen, and the time that it takes to compare
 # one with an anchor, beside that for each column.
 _PROPOSED, _COMPARED = 2000, 16
+# Bytes of a number of the columns of rows.
+_COMPLEX = 16
 
 
 def claim_costs(cls: Any, parameters: Values, model: Values, reader: Reader) -> None:
@@ -40,5 +42,12 @@ def claim_costs(cls: Any, parameters: Values, model: Values, reader: Reader) -> 
     compared = _PROPOSED * n_anchors * (_COMPARED + sizes["d"])
     reader.claim(compared, f"a proposal of {n_anchors} anchors")
     known = {name: built(value) for name, value in parameters.items()}
+    width, batch_size = (
+        max(sizes.get("m", 1), sizes.get("D", 1)),
+        known.get("batch_size"),
+    )
+    if batch_size is not None:  # else blocks are as small as they must be
+        columns = _COMPLEX * min(batch_size, _PROPOSED) * width
+        reader.claim(columns, f"batch_size={batch_size}, with {width} columns,")
     learned = model["readout"].parts
     READOUTS[readout].claim_answers(defaults(cls) | known, learned, reader)

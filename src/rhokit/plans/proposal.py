@@ -184,6 +184,8 @@ def _log_mixture(
     exponents: NDArray[np.float64], weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Logarithms of ``exp(exponents) @ weights``, for exponents (n, a) of any size."""
+    if not weights.all():
+        exponents, weights = exponents[:, weights > 0], weights[weights > 0]
     top = exponents.max(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         shares = np.exp(exponents - top[:, None]) @ weights
