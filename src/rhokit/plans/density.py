@@ -2,6 +2,8 @@
 
 import warnings
 
+import numpy as np
+
 from rhokit.batch import Batch
 from rhokit.fast import small_algebra
 from rhokit.plans.bandwidth import choose_gamma
@@ -23,14 +25,15 @@ def plan_density(request: PlanRequest, batch: Batch) -> Plan:
     batch : Batch
     """
     rows, weights, columns = batch.rows, batch.weights, batch.columns
-    if request.wants_mosaic(columns):
+    family = request.density_family(columns)
+    if family == "mosaic":
         return plan_mosaic(request, batch)
     is_number = None if columns.schema is None else columns.schema.is_number
     rule = request.scale_rule
     scaling = Scaling.from_rows(rule, rows, weights, is_number=is_number)
     scaled = scaling.apply(rows)
     chooser = MapChooser(request, scaled, weights, schema=columns.schema)
-    if not request.is_gaussian:
+    if family == "given":
         feature_map = chooser(None)
         own = feature_map.representation
         kind = request.representation if own == "matrix" else own
@@ -40,7 +43,7 @@ def plan_density(request: PlanRequest, batch: Batch) -> Plan:
         refuse_far(seen, columns.names if columns.schema is None else None)
     gamma = request.gamma
     if isinstance(gamma, str):
-        gamma = choose_gamma(gamma, chooser, request.rng())
+        gamma = choose_gamma(gamma, chooser, np.random.default_rng(request.seed))
     feature_map = chooser(gamma * 2 / request.power)
     own = feature_map.representation  # what a map asks for, if it is no matrix
     kind = request.representation if own == "matrix" else own
@@ -48,8 +51,9 @@ def plan_density(request: PlanRequest, batch: Batch) -> Plan:
         return Plan(columns, scaling, gamma, feature_map, kind)
     if columns.n_features <= 2:
         _warn_of_landmarks(chooser, gamma, feature_map.n_columns_)
+    rng = np.random.default_rng(request.seed)
     with small_algebra(scaled.shape[1]):
-        proposal = Proposal.from_rows(scaled, weights, gamma, request.rng())
+        proposal = Proposal.from_rows(scaled, weights, gamma, rng)
     return Plan(columns, scaling, gamma, feature_map, kind, proposal=proposal)
 
 
