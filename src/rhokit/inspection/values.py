@@ -116,10 +116,10 @@ def predict_values(
     --------
     >>> import numpy as np
     >>> from rhokit import QMRegressor
-    >>> X = np.random.default_rng(0).normal(size=(600, 2))
-    >>> y = X[:, 0] + np.random.default_rng(1).normal(size=600)
-    >>> model = QMRegressor(n_components=64, random_state=0).fit(X[:400], y[:400])
-    >>> (value,) = predict_values(model, X[400:], y[400:], coverage=[0.5, 0.9])
+    >>> X = np.random.default_rng(0).normal(size=(3000, 2))
+    >>> y = X[:, 0] + np.random.default_rng(1).normal(size=3000)
+    >>> model = QMRegressor(n_components=64, random_state=0).fit(X[:1000], y[:1000])
+    >>> (value,) = predict_values(model, X[1000:], y[1000:], coverage=[0.5, 0.9])
     >>> [round(each, 1) for each in value.achieved]
     [0.5, 0.9]
     """
