@@ -19,12 +19,12 @@ from sklearn.exceptions import NotFittedError
 import rhokit
 from rhokit import (
     DMKDE,
+    CellMoments,
     DensityMatrix,
     DMKDClassifier,
     FourierFeatures,
     GridFeatures,
     LandmarkFeatures,
-    CellMoments,
     LowRankDensityMatrix,
     MeanEmbeddingKDE,
     OneHotFeatures,
