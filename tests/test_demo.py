@@ -60,15 +60,18 @@ def finished(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def model():
-    return DMKDE(random_state=0).fit(clusters(300, 3, random_state=0)[0])
+    rows = clusters(300, 3, random_state=0)[0]
+    return DMKDE(feature_map="landmarks", random_state=0).fit(rows)
 
 
 def test_text_says(finished):
     expected = [
         "180 are fitted, 60 held out",
-        "map         landmarks:",
+        "map         mosaic:",
+        "rows that were held out",
+        "each cell has a matrix of 65 x 65",
+        "map         grid:",
         "leave-one-out likelihood",
-        "the density matrix has",
         "floor       none:",
         "The five least likely",
         "merged, are the model of the whole",
@@ -98,7 +101,8 @@ def test_text_compares_with_exact_kde(finished):
         if line.startswith(("   DMKDE   ", "   exact KDE  "))
     ]
     assert len(means) == 4
-    assert_allclose(means[::2], means[1::2], rtol=0.02)
+    assert means[0] > means[1]  # a mosaic
+    assert_allclose(means[2], means[3], rtol=0.02)  # a grid, of the same kernel
 
 
 def test_pictures_are_named_and_drawn(finished):
@@ -155,16 +159,43 @@ def test_exact_kde_is_the_definition_in_the_users_units(model):
     squares = (((rows[:, None] - train) / spread) ** 2).sum(axis=2)
     mass = (np.pi / model.gamma_) ** 1.5 * len(train) * spread.prod()
     expected = logsumexp(-model.gamma_ * squares, axis=1) - np.log(mass)
-    assert_allclose(densities.exact_kde(train, model)(rows), expected, rtol=1e-10)
+    gamma = densities.gamma_of(model, train)
+    assert gamma == model.gamma_
+    found = densities.exact_kde(train, model, gamma)(rows)
+    assert_allclose(found, expected, rtol=1e-10)
 
 
-def test_compare_times_both_on_the_same_rows():
-    rows, _ = clusters(400, 3, random_state=0)
+def test_exact_kde_beside_a_mosaic_has_the_gamma_of_leave_one_out(model):
+    train, _ = clusters(300, 3, random_state=0)
+    mosaic = DMKDE(random_state=0).fit(train)
+    assert mosaic.gamma_ is None
+    assert_allclose(densities.gamma_of(mosaic, train), model.gamma_)
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_compare_times_both_on_the_same_rows(d):
+    rows, _ = clusters(400, d, random_state=0)
     result = densities.compare(rows[:300], rows[300:], "clusters")
     assert result.logs.shape == result.exact_logs.shape == (100,)
-    assert_allclose(np.median(result.logs - result.exact_logs), 0.0, atol=0.01)
+    if d == 2:  # a grid, of the same kernel
+        assert_allclose(np.median(result.logs - result.exact_logs), 0.0, atol=0.01)
     times = [*vars(result.timing).values(), *vars(result.exact_timing).values()]
     assert min(times) > 0
+
+
+def test_a_mosaic_is_told_by_the_rows_that_it_finds_likelier():
+    rows, _ = clusters(400, 3, random_state=0)
+    result = densities.compare(rows[:300], rows[300:], "clusters")
+    gamma = densities.gamma_of(result.model, rows[:300])
+    exact = densities.exact_kde(rows[:300], result.model, gamma)(rows[300:])
+    assert_allclose(result.exact_logs, exact, rtol=1e-12)
+    assert_allclose(result.logs, result.model.score_samples(rows[300:]), rtol=1e-12)
+    better = 100 * (result.logs > result.exact_logs).mean()
+    words = " ".join(densities.table(result))
+    assert f"DMKDE finds {better:.0f} % of the held-out rows likelier" in words
+    said = " ".join(" ".join(densities.describe(result.model)).split())
+    assert f"{result.model.feature_map_.n_cells_} in layers" in said
+    assert "each cell has a matrix of 4 x 4 numbers" in said
 
 
 def test_merge_error_is_rounding(model):

@@ -103,7 +103,7 @@ def maximum_mean_discrepancy(a: Any, b: Any) -> Discrepancy:
     >>> from rhokit import DMKDE
     >>> from rhokit.metrics import maximum_mean_discrepancy
     >>> rng = np.random.default_rng(0)
-    >>> model = DMKDE(n_components=128, random_state=0)
+    >>> model = DMKDE(feature_map="landmarks", n_components=128, random_state=0)
     >>> monday = model.fit(rng.normal(size=(1000, 3)))
     >>> tuesday = monday.blank().partial_fit(rng.normal(size=(1000, 3)))
     >>> friday = monday.blank().partial_fit(rng.normal(0.5, 1, size=(1000, 3)))

@@ -265,9 +265,16 @@ def half_a_model(folder):
 
 
 def a_state(folder):
-    model = rhokit.DMKDE(n_components=8).fit(np.random.default_rng(0).random((50, 4)))
+    rows = np.random.default_rng(0).random((50, 4))
+    model = rhokit.DMKDE(feature_map="landmarks", n_components=8).fit(rows)
     rhokit.save(model.state_, folder / "bad.rho")
     return "holds a DensityMatrix, which is no model"
+
+
+def a_state_of_cells(folder):
+    model = rhokit.DMKDE(random_state=0).fit(np.random.default_rng(0).random((50, 4)))
+    rhokit.save(model.state_, folder / "bad.rho")
+    return "holds a CellSums, which is no model"
 
 
 def a_map(folder):
@@ -287,6 +294,7 @@ WRONG_MODELS = [
     an_empty_file,
     half_a_model,
     a_state,
+    a_state_of_cells,
     a_map,
     a_model_without_rows,
 ]

@@ -54,14 +54,31 @@ def test_a_regressor_sees_a_column_of_small_units(rows):
     assert_allclose(small.predict(rows * [1e-16, 1, 1]), plain.predict(rows), atol=1e-8)
 
 
+@pytest.mark.parametrize("feature_map", ["landmarks", "mosaic"])
 @pytest.mark.parametrize("scale", ["std", "robust", "common"])
-def test_what_is_chosen_does_not_depend_on_units(rows, scale):
+def test_what_is_chosen_does_not_depend_on_units(rows, scale, feature_map):
     """γ and map of a density, whose rows are all in other units."""
-    plain, large = (DMKDE(**QUICK, scale=scale).fit(unit * rows) for unit in (1, 1e250))
-    assert_allclose(large.gamma_, plain.gamma_, rtol=1e-9)
+    options = {**QUICK, "feature_map": feature_map, "scale": scale}
+    plain, large = (DMKDE(**options).fit(unit * rows) for unit in (1, 1e250))
+    if feature_map == "mosaic":
+        assert plain.gamma_ is large.gamma_ is None
+        assert_array_equal(large.feature_map_.stops_, plain.feature_map_.stops_)
+    else:
+        assert_allclose(large.gamma_, plain.gamma_, rtol=1e-9)
     shift = 3 * np.log(1e250)
     found = large.score_samples(1e250 * rows) + shift
     assert_allclose(found, plain.score_samples(rows), atol=1e-8)
+
+
+def test_bent_columns_do_not_depend_on_units(rows):
+    """Nor where columns are positive, so that logarithms begin at the user's zero."""
+    skewed, units = np.exp(rows), np.array([1e-200, 3.7, 1e90])
+    plain, other = (DMKDE(**QUICK).fit(skewed * each) for each in (np.ones(3), units))
+    assert plain.feature_map_.kinds_.any()
+    assert_array_equal(other.feature_map_.kinds_, plain.feature_map_.kinds_)
+    assert_array_equal(other.feature_map_.stops_, plain.feature_map_.stops_)
+    found = other.score_samples(skewed * units) + np.log(units).sum()
+    assert_allclose(found, plain.score_samples(skewed), atol=1e-8)
 
 
 @pytest.mark.parametrize("scale", ["std", "whiten"])

@@ -126,7 +126,8 @@ def test_a_representation_that_nobody_knows(monkeypatch, tmp_path):
     model = DMKDE(**GIVEN).fit(wine()[0])
     plan = replace(model.plan_, representation="unknown")
     other = model.with_model(replace(model.model_, plan=plan))
-    with pytest.raises(ValueError, match=r"representations matrix, mean, series, not"):
+    known = r"representations matrix, mean, mosaic, series, not"
+    with pytest.raises(ValueError, match=known):
         export_onnx(other, tmp_path / "model.onnx")
 
 

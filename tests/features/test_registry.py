@@ -11,6 +11,7 @@ from rhokit.features import (
     FourierFeatures,
     GridFeatures,
     LandmarkFeatures,
+    MosaicFeatures,
     OneHotFeatures,
     QuadratureFeatures,
     SoftmaxFeatures,
@@ -29,6 +30,10 @@ PLAN = {
     "margin": 0.5,
 }
 every_name = pytest.mark.parametrize("name", planned_names())
+# A mosaic has columns, by which cells are measured, and no states to overlap.
+every_map_of_states = pytest.mark.parametrize(
+    "name", [name for name in planned_names() if name != "mosaic"]
+)
 
 
 def test_names():
@@ -36,13 +41,15 @@ def test_names():
         "fourier": FourierFeatures,
         "grid": GridFeatures,
         "landmarks": LandmarkFeatures,
+        "mosaic": MosaicFeatures,
         "onehot": OneHotFeatures,
         "quadrature": QuadratureFeatures,
         "softmax": SoftmaxFeatures,
     }
     assert expected == MAPS
     assert all(MAPS[name].name == name for name in MAPS)
-    assert planned_names() == ("fourier", "grid", "landmarks", "quadrature")
+    names = ("fourier", "grid", "landmarks", "mosaic", "quadrature")
+    assert planned_names() == names
 
 
 class TestDeclared:
@@ -55,7 +62,7 @@ class TestDeclared:
             with pytest.raises(ValueError, match=rf"works for 1 to {most} columns"):
                 make_map(name, gamma=0.01).fit(rows)
 
-    @every_name
+    @every_map_of_states
     def test_resolves(self, name):
         """Squared overlaps of a narrow kernel, over all of the rows, are right."""
         fitted = make_map(name, gamma=40.0, n_components=8, random_state=0).fit(ROWS)
@@ -64,7 +71,7 @@ class TestDeclared:
         error = np.abs((states @ states.T) ** 2 - fitted.kernel(squares)).max()
         assert (error < 1e-6) == MAPS[name].resolves
 
-    @every_name
+    @every_map_of_states
     def test_from_data(self, name):
         """Landmarks represent the rows that they are better than others."""
         fitted = make_map(name, gamma=20.0, n_components=30, random_state=0).fit(ROWS)
@@ -84,8 +91,9 @@ class TestDeclared:
 
     def test_representation(self):
         series = {name for name, cls in MAPS.items() if cls.representation != "matrix"}
-        assert series == {"grid"}
+        assert series == {"grid", "mosaic"}
         assert GridFeatures.representation == "series"
+        assert MosaicFeatures.representation == "mosaic"
 
 
 class TestPlanned:
@@ -111,6 +119,7 @@ class TestPlanned:
             "fourier": common,
             "grid": {"gamma", "margin"},
             "landmarks": common | {"normalize", "landmarks"},
+            "mosaic": {"gamma", "random_state"},
             "quadrature": {"gamma"},
         }
 

@@ -70,20 +70,23 @@ def _ordered():
     return Case(model, X[300:], y[300:])
 
 
-def _mixed():
+def _mixed(feature_map="landmarks"):
     X = mixed_rows()
-    return Case(rhokit.DMKDE(**SMALL).fit(X), X, None, True)
+    model = rhokit.DMKDE(feature_map=feature_map, **SMALL).fit(X)
+    return Case(model, X, None, True)
 
 
 MAKERS = {
     "one column": lambda: _density("DMKDE", 1, random_state=0),
     "two columns": lambda: _density("DMKDE", 2, random_state=0),
-    "landmarks": lambda: _density("DMKDE", 4, **SMALL),
+    "landmarks": lambda: _density("DMKDE", 4, feature_map="landmarks", **SMALL),
+    "mosaic": lambda: _density("DMKDE", 4, **SMALL),
     "low rank": lambda: _density("DMKDE", 4, rank=8, **SMALL),
     "fourier": lambda: _density("DMKDE", 4, feature_map="fourier", **SMALL),
     "mean": lambda: _density("MeanEmbeddingKDE", 4, **SMALL),
     "trained density": lambda: _density("DMKDESGD", 4, **QUICK),
     "mixed": _mixed,
+    "mixed mosaic": lambda: _mixed("auto"),
     "classes": lambda: _classes("DMKDClassifier"),
     "rejecting": lambda: _classes("DMKDClassifier", SMALL | {"reject": 0.05}),
     "joint classes": lambda: _classes("QMClassifier"),

@@ -14,9 +14,9 @@ from rhokit.inspection import describe, kind_of, one_pass
 from rhokit.inspection.subjects import column_names, find_columns
 from tests.inspection.models import MAKERS, SMALL, case, mixed_rows
 
-KINDS = dict.fromkeys(list(MAKERS)[:8], "density")
-KINDS |= dict.fromkeys(list(MAKERS)[8:14], "classes")
-KINDS |= dict.fromkeys(list(MAKERS)[14:], "values")
+KINDS = dict.fromkeys(list(MAKERS)[:10], "density")
+KINDS |= dict.fromkeys(list(MAKERS)[10:16], "classes")
+KINDS |= dict.fromkeys(list(MAKERS)[16:], "values")
 KINDS["ordered classes"] = "ordered"
 
 
@@ -33,13 +33,16 @@ def test_kind_name_and_weight(name):
     assert found.is_trained == name.startswith("trained")
     inner = getattr(model, "estimator_", model)
     rows = {"density": 569, "classes": 89, "ordered": 300, "values": 300}[found.kind]
-    if name == "mixed":
+    if name.startswith("mixed"):
         rows = 240
     if found.is_trained:  # some were held out
         assert 0.85 * rows < found.weight <= rows + 1e-6
     else:
         assert_allclose(found.weight, rows, rtol=1e-9)
-    assert_allclose(found.gamma, inner.gamma_)
+    if "mosaic" in name:
+        assert found.gamma is inner.gamma_ is found.bandwidth is None
+    else:
+        assert_allclose(found.gamma, inner.gamma_)
 
 
 def test_bandwidths_are_in_the_columns_own_units():
@@ -49,6 +52,28 @@ def test_bandwidths_are_in_the_columns_own_units():
     assert_allclose([c.bandwidth for c in found.columns], expected, rtol=1e-10)
     assert found.scaling == "columns"
     assert [c.name for c in found.columns] == list(X.columns)
+
+
+@pytest.mark.parametrize(
+    ("name", "n_features"), [("mosaic", 15), ("mixed mosaic", 3 + 3 + 2)]
+)
+def test_a_mosaic_has_no_kernel(name, n_features):
+    """Its states are sums of one, columns, their products, and categories."""
+    model, found = case(name).model, fitted(name)
+    assert (found.map_name, found.representation) == ("MosaicFeatures", "mosaic")
+    assert found.dimension == n_features
+    assert found.rank is None
+    assert {column.bandwidth for column in found.columns} == {None}
+    assert found.n_numbers == model.feature_map_.n_cells_ * n_features
+    assert (found.n_cells, found.n_layers) == (
+        model.feature_map_.n_cells_,
+        len(model.feature_map_.layer_weights_),
+    )
+
+
+def test_only_a_mosaic_has_cells():
+    found = fitted("landmarks")
+    assert found.n_cells is found.n_layers is None
 
 
 def test_mixed_scaling_has_no_bandwidths():
@@ -73,7 +98,7 @@ def test_categories_stand_in_their_order():
 
 def test_numbers_beside_categories_keep_their_own_bandwidth():
     X = mixed_rows()[["size", "new", "price"]]
-    model = rhokit.DMKDE(**SMALL).fit(X)
+    model = rhokit.DMKDE(feature_map="landmarks", **SMALL).fit(X)
     price = describe(model).columns[2]
     expected = X["price"].std(ddof=0) / math.sqrt(2 * model.gamma_)
     assert_allclose(price.bandwidth, expected)
@@ -84,7 +109,8 @@ def test_numbers_beside_categories_keep_their_own_bandwidth():
 )
 def test_ranks(rank, expected):
     X = case("landmarks").X
-    model = rhokit.DMKDE(rank=rank, n_components=16, random_state=0).fit(X)
+    small = {"feature_map": "landmarks", "n_components": 16, "random_state": 0}
+    model = rhokit.DMKDE(rank=rank, **small).fit(X)
     assert describe(model).rank == expected
 
 

@@ -20,6 +20,7 @@ from rhokit import (
     GridFeatures,
     LandmarkFeatures,
     MeanEmbeddingKDE,
+    MosaicFeatures,
     OneHotFeatures,
     QMClassifier,
     QMOrdinalClassifier,
@@ -181,6 +182,7 @@ SPAN_LINE = Data(spanning(line()))
 SPAN_PLANE = Data(spanning(plane()))
 SPAN_SINGLE = Data(spanning(plane("float32")))
 SPACE = Data(space())
+SKEWED = Data(np.exp(4 * space()))
 SPAN_FRAME = Data(pd.DataFrame(spanning(plane()), columns=["length", "width"]))
 SPAN_CLASSES = Data(SPAN_PLANE.rows, parts(SPAN_PLANE.rows, TEXT))
 SPAN_LINE_CLASSES = Data(SPAN_LINE.rows, parts(SPAN_LINE.rows, (False, True)))
@@ -399,6 +401,24 @@ def _mixed_cases():
     yield "values-mixed", fitted(estimator(QMRegressor, **few)), MIXED_VALUES
 
 
+def mosaic(**parameters):
+    return MosaicFeatures(**({"n_cells": 3} | parameters))
+
+
+def _mosaic_cases():
+    """Mosaics of numbers, of bent columns, of a kernel, and of mixed columns."""
+    chosen = {"feature_map": mosaic(), "gamma": "loo", "scale": "auto"}
+    yield "density-mosaic", fitted(estimator(DMKDE, **chosen)), WIDE
+    yield "density-mosaic-bent", fitted(estimator(DMKDE, **chosen)), SKEWED
+    single = estimator(DMKDE, **chosen, dtype="float32")
+    yield "density-mosaic-single", fitted(single), WIDE
+    kernel = chosen | {"gamma": 2.0}
+    yield "density-mosaic-kernel", fitted(estimator(DMKDE, **kernel)), SPACE
+    gaps = estimator(DMKDE, **chosen, missing="integrate")
+    yield "density-mosaic-mixed", fitted(gaps), MIXED
+    yield "density-mosaic-prepared", prepared(estimator(DMKDE, **chosen)), WIDE
+
+
 def _trained_cases():
     yield "trained-density", fitted(trained("DMKDESGD")), Data(frame())
     moved = {"train_features": True, "feature_map": "landmarks"}
@@ -417,6 +437,7 @@ def _all_cases():
     yield from _density_cases()
     yield from _series_cases()
     yield from _mixed_cases()
+    yield from _mosaic_cases()
     yield from _mean_cases()
     yield from _class_cases()
     yield from _joint_cases()
@@ -446,6 +467,8 @@ _MAPS = {
     "series-single": (lambda: series(gamma=0.1, margin=0.25), SINGLE),
     "series-line": (GridFeatures, SPAN_LINE),
     "series-space": (lambda: series(tol=0.3, gamma=0.03), SPACE),
+    "mosaic-double": (lambda: mosaic(random_state=1), WIDE),
+    "mosaic-of-mixed": (lambda: mosaic(random_state=1), MIXED),
     "words": (OneHotFeatures, WORDS),
     "numbers": (OneHotFeatures, Data(np.array([[1, 2], [3, 4]] * 30))),
     "map-of-a-frame": (landmarks, Data(frame())),

@@ -121,6 +121,28 @@ class TestMaking:
             making.make(tmp_path)
         assert (tmp_path / "old.rhokit").read_bytes() == b"old"
 
+    def test_answers_of_released_files_stay(self, monkeypatch, tmp_path):
+        monkeypatch.setattr(rhokit, "__version__", "1.0.0")
+        with pytest.raises(SystemExit, match="stay as they are"):
+            making.ask_again(tmp_path)
+
+    def test_files_that_are_asked_again_stay(self, monkeypatch, tmp_path):
+        old = HOME / f"protocol{PROTOCOL}"
+        data = (old / "density-landmarks.rhokit").read_bytes()
+        expected = json.loads((old / "expected.json").read_text())["density-landmarks"]
+        wrong = {**expected["answers"], "reach": {"dtype": "<f8", "values": [7.0]}}
+        (tmp_path / "density-landmarks.rhokit").write_bytes(data)
+        making.write(tmp_path, {"density-landmarks": {**expected, "answers": wrong}})
+        monkeypatch.setattr(rhokit, "__version__", "1.0.0.dev0")
+        making.ask_again(tmp_path)
+        found = json.loads((tmp_path / "expected.json").read_text())
+        assert found["density-landmarks"].keys() == expected.keys()
+        answers = found["density-landmarks"]["answers"]
+        assert_allclose(
+            decoded(answers["reach"]), decoded(expected["answers"]["reach"])
+        )
+        assert (tmp_path / "density-landmarks.rhokit").read_bytes() == data
+
     def test_missing_ones_are_added_to_others(self, monkeypatch, tmp_path):
         old = '{\n"map-words": {"old": 0.1}\n}\n'
         (tmp_path / "map-words.rhokit").write_bytes(b"old")

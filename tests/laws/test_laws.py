@@ -35,9 +35,15 @@ def test_representations(law, case):
     law(case)
 
 
+# A mosaic has no states φ(x) of its own, whose overlaps laws of maps are about: its
+# cells are states of rows, and laws of representations and of estimators apply.
+WITHOUT_STATES = {"mosaic"}
+
+
 def test_every_map_is_in_the_catalogue():
     tried = {type(case.feature_map) for case in catalogue.MAPS.values()}
-    assert set(NAMED_MAPS.values()) <= tried
+    named = {name for name, cls in NAMED_MAPS.items() if cls not in tried}
+    assert named == WITHOUT_STATES
 
 
 def test_every_representation_is_in_the_catalogue():

@@ -71,7 +71,8 @@ def test_every_model_has_its_sections(name):
     facts = gather(model, X, y=y, training=training)
     page = Page(render(facts))
     expected = list(SECTIONS[facts.fitted.kind])
-    if name in ("mean", "two columns"):  # no matrix, and a large one
+    # No matrix, a large one, and many small ones.
+    if name in ("mean", "two columns", "mosaic", "mixed mosaic"):
         expected.remove("spectrum")
     if facts.classes is not None:
         expected[2:2] = ["likely"]
@@ -326,15 +327,39 @@ def test_the_rank_that_is_kept(name, words):
 
 def test_rows_with_gaps_are_scored_and_not_left_out():
     X = np.random.default_rng(0).normal(size=(100, 4))
-    model = DMKDE(n_components=32, missing="integrate", random_state=0).fit(X)
+    options = {"n_components": 32, "missing": "integrate", "random_state": 0}
+    model = DMKDE(feature_map="landmarks", **options).fit(X)
+    mosaic = DMKDE(**options).fit(X)
     X[::4, 2] = np.nan
     facts = gather(model, X, training=True)
     assert np.isfinite(facts.density.scores.log_densities).all()
     assert not facts.density.scores.left_out
     whole = X[~np.isnan(X[:, 2])]
     np.testing.assert_allclose(facts.density.reach, model.reach(whole))
+    without_landmarks = gather(mosaic, X, training=True).density
+    assert np.isfinite(without_landmarks.scores.log_densities).all()
+    assert without_landmarks.reach is None
     X[:, 2] = np.nan
     assert gather(model, X).density.reach is None
+
+
+@pytest.mark.parametrize("name", ["mosaic", "mixed mosaic"])
+def test_a_mosaic_is_said_to_be_one(name):
+    model, X, _, _ = case(name)
+    facts = gather(model, X, training=True)
+    text = Page(render(facts)).text
+    cells, layers = model.feature_map_.n_cells_, len(model.feature_map_.stops_)
+    assert "Feature map mosaic" in text
+    assert f"{cells} cells in {layers} layers, each with its own metric" in text
+    assert "no bandwidth" in text
+    for untrue in ("Kernel", "landmark", "one density matrix", "mixed by the scaling"):
+        assert untrue not in text
+    assert facts.density.reach is None
+    assert facts.density.scores.left_out
+    numbers = [shape for shape in facts.columns if shape.kind == "number"]
+    assert all(shape.curve is not None for shape in numbers)
+    for shape in facts.columns:
+        assert np.isfinite(shape.probabilities).all()
 
 
 def test_a_large_matrix_is_not_decomposed():

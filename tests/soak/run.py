@@ -86,6 +86,8 @@ def run_world(seed, index, report, n_steps, names=None, operations=None):
     name, steps = case_of(seed, index, names), []
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("error")
+        # Small models miss much, which is not the question.
+        warnings.filterwarnings("ignore", "the map misses")
         try:
             if name in ONE_PASS:
                 world = World.of(ONE_PASS[name], folder, rng)

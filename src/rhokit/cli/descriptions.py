@@ -29,6 +29,7 @@ def described(model: Any, note: Note) -> Described:
             "highest": None,
             "map": None,
             "dimension": None,
+            "cells": None,
             "gamma": None,
             "bandwidth": None,
             "fingerprint": None,
@@ -51,6 +52,7 @@ def _planned(estimator: Any) -> Described:
         "categories": _categories(plan.columns.schema),
         "map": plan.feature_map.name,
         "dimension": int(plan.feature_map.n_components_),
+        "cells": getattr(plan.feature_map, "n_cells_", None),
         "gamma": gamma,
         "bandwidth": None if gamma is None else GaussianKernel(gamma).bandwidth,
         "fingerprint": estimator.fingerprint(),
@@ -106,10 +108,16 @@ def described_pairs(told: Described) -> Iterator[tuple[str, str | None]]:
     yield "classes", None if not told["classes"] else short_list(told["classes"])
     yield "values", _range_text(told)
     if told["map"] is not None:
-        yield "map", f"{told['map']}, {number(told['dimension'])} dimensions"
+        yield "map", f"{told['map']}, {_size_text(told)}"
     if told["gamma"] is not None:
         width = number(told["bandwidth"], 3)
         yield "gamma", f"{number(told['gamma'])} (a bandwidth of {width} scaled units)"
+
+
+def _size_text(told: Described) -> str:
+    if told["cells"] is None:
+        return f"{number(told['dimension'])} dimensions"
+    return f"{number(told['cells'])} cell{'' if told['cells'] == 1 else 's'}"
 
 
 def _range_text(told: Described) -> str | None:

@@ -52,11 +52,7 @@ class DensityMatrix(Sums):
     np.float64(0.0)
     """
 
-    def __post_init__(self) -> None:
-        shape = tuple(self.total.shape)
-        if len(shape) != 3 or shape[1] != shape[2]:
-            raise ValueError(f"total must have shape (K, D, D), got {shape}")
-        super().__post_init__()
+    is_square: ClassVar[bool] = True
 
     @classmethod
     def from_states(

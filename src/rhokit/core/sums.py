@@ -29,14 +29,19 @@ class Sums:
 
     takes_rows: ClassVar[bool] = True
     """Whether rows can be added and taken out."""
+    is_square: ClassVar[bool] = False
+    """Whether sums are matrices (D, D)."""
 
     total: Array  # (K, ...)
     weight: Array  # (K,)
 
     def __post_init__(self) -> None:
-        if tuple(self.weight.shape) != tuple(self.total.shape[:1]):
+        shape = tuple(self.total.shape)
+        if self.is_square and (len(shape) != 3 or shape[1] != shape[2]):
+            raise ValueError(f"total must have shape (K, D, D), got {shape}")
+        if tuple(self.weight.shape) != shape[:1]:
             raise ValueError(
-                f"weight must have shape {tuple(self.total.shape[:1])} to match total, "
+                f"weight must have shape {shape[:1]} to match total, "
                 f"got {tuple(self.weight.shape)}"
             )
 

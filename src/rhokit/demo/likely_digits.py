@@ -30,7 +30,8 @@ def tell(output: Path) -> None:
     print("1. Handwritten digits: images of 8 x 8 pixels, 64 columns")
     show(f"{len(train):,} are fitted, {len(held_out):,} held out", "")
     result = compare(train, held_out, "the digits")
-    show(*describe(result.model), "", *table(result), "")
+    show(*describe(result.model), "", *table(result))
+    show("Pixels that hardly differ among alike digits count for much in this.", "")
     show("The five least likely of the held-out images:")
     show(*least_likely(result.logs, images, data.target[images]), "")
     with progress("Merging two halves"):

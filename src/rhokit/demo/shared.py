@@ -27,6 +27,7 @@ MAP_NOTES = {
     "GridFeatures": "grid: rows add up to waves on a grid of frequencies",
     "QuadratureFeatures": "grid: a row is known by waves on a grid of frequencies",
     "FourierFeatures": "random waves: a row is known by waves of random frequencies",
+    "MosaicFeatures": "mosaic: rows are sent to cells, each with a metric of its own",
 }
 
 

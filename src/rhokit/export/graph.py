@@ -41,6 +41,17 @@ INTEGER = np.dtype(np.int64)
 _TRUTH = np.dtype(bool)
 
 
+def _is_nearly_one(factor: Any) -> bool:
+    """Whether this is a number that only double precision tells from one.
+
+    ONNX Runtime compares in single precision, and leaves such factors out.
+    """
+    if isinstance(factor, Value) or np.size(factor) != 1:
+        return False
+    number = float(np.asarray(factor).item())
+    return number != 1 and bool(np.float32(number) == 1)
+
+
 class Value:
     """A tensor of a graph; operators on it add nodes.
 
@@ -67,9 +78,13 @@ class Value:
         return self.graph.node("Sub", other, self)
 
     def __mul__(self, other: Any) -> "Value":
+        if _is_nearly_one(other):
+            return self.graph.node("Mul", self * 0.5, 2 * np.asarray(other))
         return self.graph.node("Mul", self, other)
 
     def __truediv__(self, other: Any) -> "Value":
+        if _is_nearly_one(other):
+            return self.graph.node("Div", self * 2.0, 2 * np.asarray(other))
         return self.graph.node("Div", self, other)
 
     def __matmul__(self, other: Any) -> "Value":

@@ -221,8 +221,13 @@ class LandmarkFeatures(GaussianFeatures):
         """Set what depends on the landmarks and γ."""
         squares = _squared_distances(self.landmarks_.astype(np.float64))
         matrix = self.kernel.of_overlaps()(squares)
+        cut = _EIGENVALUE_CUT[self.dtype_]
         with small_algebra(len(matrix)):
-            whitening = _whitening_of(matrix, _EIGENVALUE_CUT[self.dtype_])
+            # A triangle where the matrix is far from singular; else the eigenvalues
+            # above the cut, which take five times as long.
+            whitening = _inverse_triangle(matrix, _SURELY_ABOVE * cut)
+            if whitening is None:
+                whitening = _inverse_root(matrix, cut)
         self.whitening_ = np.ascontiguousarray(whitening, dtype=self.dtype_)
         self.own_whitening_ = True
         self.restore()
@@ -308,15 +313,11 @@ class LandmarkFeatures(GaussianFeatures):
         ]
 
 
-def _whitening_of(matrix: NDArray[np.float64], cut: float) -> NDArray[np.float64]:
+def _inverse_root(matrix: NDArray[np.float64], cut: float) -> NDArray[np.float64]:
     """``W`` (m, D) with ``W Wᵀ`` the inverse of a kernel matrix, without its noise.
 
-    A triangle where that is far from singular; else ``V Λ^{-1/2}`` of the eigenvalues
-    above ``cut`` of the largest, which takes five times as long.
+    It is ``V Λ^{-1/2}`` of the eigenvalues above ``cut`` of the largest.
     """
-    triangle = _inverse_triangle(matrix, _SURELY_ABOVE * cut)
-    if triangle is not None:
-        return triangle
     values, vectors = eigh(matrix, overwrite_a=True, check_finite=False, driver="evd")
     kept = values > cut * values[-1]
     return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))

@@ -154,7 +154,8 @@ def _chosen(
     spread = np.sqrt(_variance(x, mass))
     if not straight and len(distinct) >= _LEAST_DISTINCT and spread > 0:
         # Zero may be one of the values to come where it is but a step below the least.
-        if distinct[0] - zero > 2 * np.diff(distinct).min():
+        above = distinct[0] - zero
+        if np.isfinite(above) and above > 2 * np.diff(distinct).min():
             options.append((LOG, zero, 1.0))
         places = np.quantile(distinct, _CENTRES)
         options += [(ASINH, b, s * spread) for b in places for s in _WIDTHS]

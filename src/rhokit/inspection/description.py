@@ -26,7 +26,8 @@ class ColumnDescription:
     name : str
     kind : {"number", "category", "ordered"}
     bandwidth : float or None
-        The kernel's width in the column's own units, None where columns are mixed.
+        The kernel's width in the column's own units, None where columns are mixed
+        and where there is no kernel.
     categories : tuple, optional
         In their order; None of a column of numbers, and where they are not known.
     """
@@ -47,12 +48,12 @@ class Description:
         Of its class.
     kind : {"density", "classes", "ordered", "values"}
     representation : str
-        What the state is: ``"matrix"``, ``"series"``, ``"mean"``.
+        What the state is: ``"matrix"``, ``"series"``, ``"mean"``, ``"mosaic"``.
     weight : float
         Rows that it was fitted to, each by its weight.
     n_columns, n_outcomes : int
     gamma, bandwidth : float or None
-        Of the kernel, in scaled units.
+        Of the kernel, in scaled units; None of a mosaic of no kernel.
     map_name : str
         Of the feature map's class.
     dimension : int
@@ -67,6 +68,8 @@ class Description:
     is_trained : bool
         By gradient, rather than in one pass.
     columns : tuple of ColumnDescription
+    n_cells, n_layers : int or None
+        Of a mosaic.
     """
 
     name: str
@@ -86,6 +89,8 @@ class Description:
     floor: float | None
     is_trained: bool
     columns: tuple[ColumnDescription, ...]
+    n_cells: int | None = None
+    n_layers: int | None = None
 
 
 def describe(estimator: Any) -> Description:
@@ -100,7 +105,8 @@ def describe(estimator: Any) -> Description:
     >>> import numpy as np
     >>> from rhokit import DMKDE
     >>> X = np.random.default_rng(0).normal(size=(500, 5))
-    >>> found = describe(DMKDE(n_components=64, random_state=0).fit(X))
+    >>> model = DMKDE(feature_map="landmarks", n_components=64, random_state=0)
+    >>> found = describe(model.fit(X))
     >>> found.kind, found.weight, found.map_name, found.dimension, found.scaling
     ('density', 500.0, 'LandmarkFeatures', 64, 'columns')
     """
@@ -126,6 +132,8 @@ def describe(estimator: Any) -> Description:
         floor=None if floor is None else float(floor),
         is_trained=is_trained(estimator),
         columns=_columns(estimator, model),
+        n_cells=getattr(plan.feature_map, "n_cells_", None),
+        n_layers=_n_layers(plan.feature_map),
     )
 
 
@@ -157,6 +165,11 @@ def kept_rank(model: Model) -> int | None:
 def _bandwidth(model: Model) -> float | None:
     gamma = model.plan.gamma
     return None if gamma is None else float(GaussianKernel(gamma).bandwidth)
+
+
+def _n_layers(feature_map: FeatureMap) -> int | None:
+    stops = getattr(feature_map, "stops_", None)
+    return None if stops is None else len(stops)
 
 
 def _bytes_of(feature_map: FeatureMap) -> int:

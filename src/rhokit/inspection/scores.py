@@ -185,11 +185,13 @@ def landmark_reach(estimator: Any, X: Any) -> Floats | None:
     >>> import numpy as np
     >>> from rhokit import DMKDE
     >>> X = np.random.default_rng(0).normal(size=(100, 4))
-    >>> model = DMKDE(n_components=16, random_state=0).fit(X)
-    >>> landmark_reach(model, X).shape
+    >>> model = DMKDE(feature_map="landmarks", n_components=16, random_state=0)
+    >>> landmark_reach(model.fit(X), X).shape
     (100,)
+    >>> landmark_reach(DMKDE(random_state=0).fit(X), X)  # a mosaic has cells
     """
-    feature_map, inner = fitted_model(estimator).plan.feature_map, one_pass(estimator)
-    if not feature_map.from_data or not hasattr(inner, "reach"):
+    plan, inner = fitted_model(estimator).plan, one_pass(estimator)
+    has_landmarks = plan.feature_map.from_data and plan.representation != "mosaic"
+    if not has_landmarks or not hasattr(inner, "reach"):
         return None
     return np.asarray(estimator.reach(X), dtype=np.float64)

@@ -42,7 +42,7 @@ def plan_outcomes(
     """
     target = readout.encode(batch.target, batch.weights)
     task = readout.task(target, batch.weights)
-    loo = LeaveOneOut(batch, target, task, request.rng())
+    loo = LeaveOneOut(batch, target, task, np.random.default_rng(request.seed))
     if request.is_gaussian:
         choice = SupervisedChoice(
             request,

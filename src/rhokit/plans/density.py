@@ -32,14 +32,15 @@ def plan_density(request: PlanRequest, batch: Batch) -> Plan:
     batch : Batch
     """
     rows, weights, columns = batch.rows, batch.weights, batch.columns
-    if request.wants_mosaic(columns):
+    family = request.density_family(columns)
+    if family == "mosaic":
         return plan_mosaic(request, batch)
     is_number = None if columns.schema is None else columns.schema.is_number
     rule = request.scale_rule
     scaling = Scaling.from_rows(rule, rows, weights, is_number=is_number)
     scaled = scaling.apply(rows)
     chooser = MapChooser(request, scaled, weights, schema=columns.schema)
-    if not request.is_gaussian:
+    if family == "given":
         feature_map = chooser(None)
         own = feature_map.representation
         kind = request.representation if own == "matrix" else own
@@ -59,8 +60,8 @@ def plan_density(request: PlanRequest, batch: Batch) -> Plan:
         return plan_mosaic(replace(request, feature_map="mosaic", gamma=gamma), batch)
     if columns.n_features <= 2:
         _warn_of_landmarks(chooser, gamma, feature_map.n_columns_)
+    rng = np.random.default_rng(request.seed)
     with small_algebra(scaled.shape[1]):
-        rng = np.random.default_rng(request.seed)  # the same for a γ that is given
         proposal = Proposal.from_rows(scaled, weights, gamma, rng)
     return Plan(columns, scaling, gamma, feature_map, kind, proposal=proposal)
 

@@ -142,6 +142,6 @@ class MapChooser:
             self.weights,
             self.request.n_components,
             "kmeans",
-            self.request.rng(),
+            np.random.default_rng(self.request.seed),
             self.groups,
         )

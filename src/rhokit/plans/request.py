@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from rhokit.batch import Columns
 from rhokit.features import FeatureMap
 from rhokit.features.bandwidth import BANDWIDTH_RULES
@@ -61,10 +59,10 @@ class PlanRequest:
     @property
     def scale_rule(self) -> Any:
         """The rule of the scaling, where nothing is to be compared."""
-        automatic = isinstance(self.scale, str) and self.scale == "auto"
+        is_auto = isinstance(self.scale, str) and self.scale == "auto"
         if numeric_rows(self.feature_map):
-            return "std" if automatic else self.scale
-        if automatic or self.scale is None:
+            return "std" if is_auto else self.scale
+        if is_auto or self.scale is None:
             return None
         raise ValueError("The 'scale' parameter must be None for categories.")
 
@@ -76,14 +74,20 @@ class PlanRequest:
         """
         return isinstance(self.scale, str) and self.scale == "auto"
 
-    def wants_mosaic(self, columns: Columns) -> bool:
-        """Whether a density of these columns is to be a mosaic."""
+    def density_family(self, columns: Columns) -> str:
+        """What a density of these columns is to be.
+
+        ``"mosaic"``, ``"kernel"``, or ``"given"`` of a map without γ.
+        """
         wanted = self.feature_map
         if not isinstance(wanted, str):
-            return bool(wanted.representation == "mosaic")
+            if wanted.representation == "mosaic":
+                return "mosaic"
+            return "kernel" if "gamma" in wanted.get_params() else "given"
         if wanted != "auto":
-            return wanted == "mosaic"
-        return self.gamma == "loo" and self.may_be_mosaic(columns)
+            return "mosaic" if wanted == "mosaic" else "kernel"
+        is_mosaic = self.gamma == "loo" and self.may_be_mosaic(columns)
+        return "mosaic" if is_mosaic else "kernel"
 
     def may_be_mosaic(self, columns: Columns) -> bool:
         """Whether the map is free to be a mosaic of these columns."""
@@ -100,10 +104,6 @@ class PlanRequest:
     def map_gamma_factor(self) -> float:
         """γ of the map over γ of the density that its overlaps make."""
         return 2 / self.power
-
-    def rng(self) -> np.random.Generator:
-        """A generator that starts from the seed."""
-        return np.random.default_rng(self.seed)
 
 
 def numeric_rows(wanted: Any) -> bool:

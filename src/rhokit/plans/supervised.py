@@ -77,7 +77,7 @@ class SupervisedChoice:
         self.landmarks_by_group = landmarks_by_group
         self.witnesses = witnesses
         self.by_score = isinstance(request.gamma, str) and request.gamma == "loo"
-        self.rng = request.rng()
+        self.rng = np.random.default_rng(request.seed)
         self.candidates: list[Candidate] = []
 
     def run(self) -> Plan:

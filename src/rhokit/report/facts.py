@@ -187,7 +187,8 @@ def _reach(model: Any, rows: InspectedRows) -> NDArray[np.float64] | None:
 def _lean_density(model: Any) -> Any:
     """A density of numbers with a factor, computed once for all its parts, or None."""
     found = fitted_model(model)
-    if found.readout.kind != "density" or found.plan.gamma is None:
+    has_parts = found.plan.gamma is not None or found.plan.representation == "mosaic"
+    if found.readout.kind != "density" or not has_parts:
         return None
     return one_pass(model).compact()
 

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from rhokit.core import CellMoments, CellSums
 from rhokit.features import MosaicFeatures
@@ -14,6 +13,7 @@ from rhokit.features.cells import CellMixture, n_quadratic
 from rhokit.plans import Plan
 from rhokit.records import ArrayField, Reader, Record, Values, require
 from rhokit.representations.base import Measure, Outcomes, Representation, State
+from rhokit.representations.cells_left_out import log_without
 from rhokit.representations.memory import Load, MemoryEstimate, estimate_cell_memory
 
 Floats = NDArray[np.float64]
@@ -158,15 +158,14 @@ class MosaicRepresentation(Representation):
         r"""Logarithms that rows measure, each taken out of the cells it is in.
 
         A cell without a row is a rank-one change of its scatter: determinant and
-        inverse follow. The share of a cell's least variance that goes with the row is
-        left in.
+        inverse follow.
         """
-        mosaic, d = self.mosaic, self.mosaic.n_numbers
+        mosaic = self.mosaic
 
         def use(worker: int, which: Any, columns: Any, log_scale: Any) -> Floats:
             member = mosaic.memberships(columns)
             logs = [
-                _without(mosaic, total, columns, member * own[:, None], d)
+                log_without(mosaic, total, columns, member, own)
                 for total, own in zip(state.total, mass[which].T, strict=True)
             ]
             measured = np.stack(logs, axis=1)
@@ -323,76 +322,3 @@ def _final(moments: Floats, d: int) -> CellMixture:
         mixture.mean[empty] = 0
         mixture.log_shares[empty] = 0
     return mixture
-
-
-def _without(
-    mosaic: MosaicFeatures, total: Floats, columns: Floats, own: Floats, d: int
-) -> Floats:
-    """Log-density (n,) of rows by a state's sums (C, m), each row's share left out.
-
-    Parameters
-    ----------
-    total : array of shape (C, m)
-    columns : array of shape (n, m)
-    own : array of shape (n, C)
-        Mass of each row in each cell.
-    """
-    logs = np.full((len(columns), mosaic.n_cells_), -np.inf)
-    parts = zip(mosaic.priors(), mosaic.layers, mosaic.layer_weights_, strict=True)
-    for prior, cells, layer_weight in parts:
-        mixture = prior.mixture(total[cells], mosaic.shares_)
-        weight, out = total[cells, 0], own[:, cells]
-        left = np.where(weight - out > 1e-9 * weight, weight - out, 0.0)
-        plain = replace(
-            mixture,
-            log_weight=np.zeros(len(weight)),
-            log_shares=mixture.log_shares[:, :0],
-        )
-        q = n_quadratic(d)
-        at_mean = -0.5 * (
-            d * np.log(2 * np.pi) + np.linalg.slogdet(mixture.covariance)[1]
-        )
-        density = columns[:, :q] @ plain.coefficients()
-        # Squared distance a in units of the scatter A, and that of it without the row.
-        all_rows = weight.sum()
-        strength, more = prior.strength * all_rows, prior.smoothing * all_rows
-        known = weight + strength
-        distance = np.maximum(2 * (at_mean - density), 0) / known
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = out * weight / left
-            rest = np.maximum(1 - share * distance, 1e-12)
-            known_left = left + strength
-            moved = (weight / left) ** 2
-            log_normal = (
-                at_mean
-                - 0.5 * np.log(rest)
-                + 0.5 * d * np.log(known_left / known)
-                - 0.5 * known_left * moved * distance / rest
-            )
-            counts = np.maximum(total[cells, q:], 0)
-            onehot = columns[:, q:]
-            if onehot.shape[1]:
-                log_normal += _categories_left(
-                    counts, onehot, out, left, more * mosaic.shares_, more
-                )
-            total_left = left.sum(axis=1, keepdims=True)
-            each = np.log(left / total_left) + np.log(layer_weight) + log_normal
-        logs[:, cells] = np.where(left > 0, each, -np.inf)
-    return np.asarray(logsumexp(logs, axis=1))
-
-
-def _categories_left(
-    counts: Floats,
-    onehot: Floats,
-    out: Floats,
-    left: Floats,
-    shares: Floats,
-    more: float,
-) -> Floats:
-    """Logarithms (n, C) of what cells say of rows' categories, without these rows."""
-    logs = np.zeros_like(out)
-    for place in range(onehot.shape[1]):
-        has = onehot[:, place] > 0
-        rest = np.maximum(counts[:, place] - out[has], 0) + shares[place]
-        logs[has] += np.log(rest / (left[has] + more))
-    return logs

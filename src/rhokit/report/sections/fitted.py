@@ -24,6 +24,8 @@ _BY_KIND = {
 }
 _MEAN = "All rows are summed up in one mean of features; how likely a row is, is its "
 _MEAN += "overlap with that mean."
+_MOSAIC = "Rows are sent to the cells of several layers and summed up in a small "
+_MOSAIC += "density matrix of each cell; how likely a row is, all cells say together."
 _MAPS = {
     "LandmarkFeatures": "A row is known by its likeness to {n} typical rows.",
     "GridFeatures": "Rows add up to waves on a regular grid, which is exact to eight "
@@ -32,6 +34,8 @@ _MAPS = {
     "FourierFeatures": "A row is known by {n} waves of random frequencies.",
     "OneHotFeatures": "Each of {n} combinations of values stands for itself.",
     "SoftmaxFeatures": "A row is known by its likeness to {n} levels.",
+    "MosaicFeatures": "{cells} in {layers}, each with its own metric: {n} numbers per "
+    "cell.",
 }
 _MAP_NAMES = {
     "LandmarkFeatures": "landmarks",
@@ -40,6 +44,7 @@ _MAP_NAMES = {
     "FourierFeatures": "random Fourier features",
     "OneHotFeatures": "one-hot",
     "SoftmaxFeatures": "softmax",
+    "MosaicFeatures": "mosaic",
 }
 _SCALINGS = {
     "none": ("none", "Distances are measured in the columns' own units."),
@@ -76,8 +81,8 @@ def fitted_section(facts: Facts) -> Section:
 
 
 def _model_words(fitted: Description) -> str:
-    is_mean = fitted.representation == "mean"
-    words = _MEAN if is_mean else _BY_KIND.get(fitted.kind, "")
+    own = {"mean": _MEAN, "mosaic": _MOSAIC}
+    words = own.get(fitted.representation, _BY_KIND.get(fitted.kind, ""))
     return f"{words} It was trained by gradient." if fitted.is_trained else words
 
 
@@ -114,14 +119,17 @@ def _kernel(fitted: Description) -> list[Entry]:
 
 
 def _scaling(fitted: Description) -> list[Entry]:
-    return (
-        [] if fitted.gamma is None else [Entry("Scaling", *_SCALINGS[fitted.scaling])]
-    )
+    is_scaled = fitted.gamma is not None or fitted.representation == "mosaic"
+    return [Entry("Scaling", *_SCALINGS[fitted.scaling])] if is_scaled else []
 
 
 def _map(fitted: Description) -> str:
     words = _MAPS.get(fitted.map_name, "States of {n} numbers.")
-    return words.format(n=f"{fitted.dimension:,}")
+    return words.format(
+        n=f"{fitted.dimension:,}",
+        cells=count(fitted.n_cells or 0, "cell"),
+        layers=count(fitted.n_layers or 0, "layer"),
+    )
 
 
 def _rank(fitted: Description) -> list[Entry]:
@@ -147,4 +155,6 @@ def _about(facts: Facts) -> str:
     if any(column.bandwidth for column in columns):
         width = "The bandwidth says how far apart two values of a column may be and "
         return f"{ends} {width}still count as alike."
+    if facts.fitted.representation == "mosaic":
+        return f"{ends} Every cell has widths of its own, so columns have no bandwidth."
     return f"{ends} Where columns are mixed by the scaling, none has a bandwidth."
