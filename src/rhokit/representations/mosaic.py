@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 
 from rhokit.core import CellMoments, CellSums
 from rhokit.features import MosaicFeatures
-from rhokit.features.cells import CellMixture, n_quadratic
+from rhokit.features.cells import CellMixture, definite, n_quadratic
 from rhokit.plans import Plan
 from rhokit.records import ArrayField, Reader, Record, Values, require
 from rhokit.representations.base import Measure, Outcomes, Representation, State
@@ -20,6 +20,8 @@ Floats = NDArray[np.float64]
 
 # Share of a cell's weight that rounding may leave below zero.
 _ROUNDING = 1e-6
+# Weights of final cells below this have lost digits, and count for nothing.
+_LEAST_WEIGHT = 1e-290
 
 
 def _check_cells(values: Values, reader: Reader) -> None:
@@ -306,18 +308,17 @@ class MosaicRepresentation(Representation):
 
 def _final(moments: Floats, d: int) -> CellMixture:
     """The mixture of moments that are final."""
+    # A cell without weight has no covariance, and needs none.
+    empty = ~(moments[:, 0] > _LEAST_WEIGHT)
     with np.errstate(divide="ignore", invalid="ignore"):
-        log_weight = np.log(np.maximum(moments[:, 0], 0))
+        log_weight = np.where(empty, -np.inf, np.log(np.maximum(moments[:, 0], 0)))
         shares = moments[:, n_quadratic(d) :] / moments[:, :1]
         log_shares = np.where(shares > 0, np.log(np.maximum(shares, 1e-300)), -1e300)
     mixture = CellMixture.from_moments(moments, d, log_weight, log_shares)
-    # A cell without weight has no covariance, and needs none.
-    empty = ~(moments[:, 0] > 0)
-    if empty.any():
-        mixture.covariance[empty] = np.eye(d)
-        mixture.mean[empty] = 0
-        mixture.log_shares[empty] = 0
-    return mixture
+    mixture.covariance[empty] = np.eye(d)
+    mixture.mean[empty] = 0
+    mixture.log_shares[empty] = 0
+    return replace(mixture, covariance=definite(mixture.covariance))
 
 
 def _without(
