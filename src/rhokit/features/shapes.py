@@ -13,8 +13,9 @@ LINEAR, LOG, ASINH = 0, 1, 2
 # wide its straight middle may be, in standard deviations.
 _CENTRES = (0.0, 0.1, 0.5, 0.9, 1.0)
 _WIDTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
-# Nats per row that a shape must gain over a straight line to be worth it.
-_LEAST_GAIN = 0.02
+# Nats per row that a shape must gain over a straight line to be worth it. Logarithms
+# are taken where others are hardly better, since they keep what is above zero there.
+_LEAST_GAIN = {LINEAR: 0.0, LOG: 0.02, ASINH: 0.03}
 # Columns of fewer distinct values are steps, which no shape makes smooth.
 _LEAST_DISTINCT = 20
 # Columns are no farther away than this, in their own spreads: squares stay finite.
@@ -154,12 +155,14 @@ def _chosen(
     spread = np.sqrt(_variance(x, mass))
     if not straight and len(distinct) >= _LEAST_DISTINCT and spread > 0:
         # Zero may be one of the values to come where it is but a step below the least.
-        if distinct[0] - zero > 2 * np.diff(distinct).min():
+        above = distinct[0] - zero
+        if np.isfinite(zero) and above > 2 * np.diff(distinct).min():
             options.append((LOG, zero, 1.0))
         places = np.quantile(distinct, _CENTRES)
         options += [(ASINH, b, s * spread) for b in places for s in _WIDTHS]
     best, best_score = options[0], -np.inf
-    for index, (kind, origin, unit) in enumerate(options):
+    for option in options:
+        kind, origin, unit = option
         bent, slope = (
             (x, np.zeros(1)) if kind == LINEAR else _bend(x, kind, origin, unit)
         )
@@ -167,9 +170,9 @@ def _chosen(
         if not variance > 0:
             continue
         gain = np.average(np.broadcast_to(slope, x.shape), weights=mass)
-        score = gain - np.log(variance) / 2 - (_LEAST_GAIN if index else 0.0)
+        score = gain - np.log(variance) / 2 - _LEAST_GAIN[kind]
         if score > best_score:
-            best, best_score = options[index], score
+            best, best_score = option, score
     kind, origin, unit = best
     bent = x if kind == LINEAR else _bend(x, kind, origin, unit)[0]
     width = np.sqrt(_variance(bent, mass))

@@ -158,8 +158,8 @@ class MosaicRepresentation(Representation):
         r"""Logarithms that rows measure, each taken out of the cells it is in.
 
         A cell without a row is a rank-one change of its scatter: determinant and
-        inverse follow. The share of a cell's least variance that goes with the row is
-        left in.
+        inverse follow. The share of a cell's least variance, and of its prior, that goes
+        with the row is left in.
         """
         mosaic, d = self.mosaic, self.mosaic.n_numbers
 
@@ -235,11 +235,11 @@ class MosaicRepresentation(Representation):
         row = np.zeros((1, plan.columns.width))
         for column, value in given.items():
             row[:, plan.columns.places([column])] = value
-        columns, log_scale = mosaic.columns(plan.scale(row), relative=True)
-        assert log_scale is not None
-        if not np.isfinite(log_scale).all():
-            raise ValueError("conditional: the density is zero where these values are")
+        scaled = plan.scale(row)
+        columns, _ = mosaic.columns(scaled)
         numbers, shares = mosaic.places(sorted(given))
+        if mosaic.outside(scaled)[:, numbers].any():
+            raise ValueError("conditional: the density is zero where these values are")
         d, onehot = mosaic.n_numbers, columns[0, n_quadratic(mosaic.n_numbers) :]
         values = columns[0, 1 : d + 1][numbers]
         rest_shares = mosaic.places(kept)[1]
@@ -351,7 +351,7 @@ def _without(
         density = columns[:, :q] @ plain.coefficients()
         # Squared distance a in units of the scatter A, and that of it without the row.
         all_rows = weight.sum()
-        strength, more = prior.strength * all_rows, prior.smoothing * all_rows
+        strength = prior.strength * all_rows
         known = weight + strength
         distance = np.maximum(2 * (at_mean - density), 0) / known
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -367,11 +367,11 @@ def _without(
             )
             counts = np.maximum(total[cells, q:], 0)
             onehot = columns[:, q:]
-            if onehot.shape[1]:
-                log_normal += _categories_left(
-                    counts, onehot, out, left, more * mosaic.shares_, more
-                )
             total_left = left.sum(axis=1, keepdims=True)
+            more = prior.smoothing * total_left
+            if onehot.shape[1]:
+                shares = mosaic.shares_
+                log_normal += _categories_left(counts, onehot, out, left, shares, more)
             each = np.log(left / total_left) + np.log(layer_weight) + log_normal
         logs[:, cells] = np.where(left > 0, each, -np.inf)
     return np.asarray(logsumexp(logs, axis=1))
@@ -383,12 +383,15 @@ def _categories_left(
     out: Floats,
     left: Floats,
     shares: Floats,
-    more: float,
+    more: Floats,
 ) -> Floats:
-    """Logarithms (n, C) of what cells say of rows' categories, without these rows."""
+    """Logarithms (n, C) of what cells say of rows' categories, without these rows.
+
+    ``more`` (n, 1) is what is added to the weight of each cell.
+    """
     logs = np.zeros_like(out)
     for place in range(onehot.shape[1]):
         has = onehot[:, place] > 0
-        rest = np.maximum(counts[:, place] - out[has], 0) + shares[place]
-        logs[has] += np.log(rest / (left[has] + more))
+        rest = np.maximum(counts[:, place] - out[has], 0) + more[has] * shares[place]
+        logs[has] += np.log(rest / (left[has] + more[has]))
     return logs
