@@ -7,6 +7,7 @@ Of two columns of the MAGIC telescope; the rows are those of the benchmark
 """
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.collections import LineCollection
@@ -23,7 +24,7 @@ COLUMNS, LIMITS = [0, 1], ((8.0, 110.0), (3.0, 45.0))
 INK, CELLS, ROWS = "#222222", "#b5382a", "#8c8c8c"
 
 
-def main():
+def main() -> None:
     """Fit, draw and save."""
     rows = load_arrays("density_magic")["X"].astype(np.float64)[:, COLUMNS]
     map_ = MosaicFeatures(n_cells=100)
@@ -43,12 +44,12 @@ def main():
     figure.savefig(TARGET, dpi=130)
 
 
-def sizes_of(model):
+def sizes_of(model: DMKDE) -> Any:
     """How many cells each layer has."""
     return np.diff([0, *model.feature_map_.stops_])
 
 
-def shown_layers(model):
+def shown_layers(model: DMKDE) -> list[int]:
     """Three layers, the heaviest of few, of some and of many cells.
 
     The first may be the background, one cell.
@@ -61,7 +62,7 @@ def shown_layers(model):
     return found
 
 
-def draw_layer(axes, model, number, rows):
+def draw_layer(axes: Any, model: DMKDE, number: int, rows: Any) -> None:
     """Rows, and the ellipses of one layer's cells; heavier ones are darker."""
     own = model.feature_map_.layers[number]
     density = model.mosaic()
@@ -79,7 +80,7 @@ def draw_layer(axes, model, number, rows):
     title(axes, f"{len(weights)} {noun}, {weight}")
 
 
-def draw_density(axes, model):
+def draw_density(axes: Any, model: DMKDE) -> None:
     """The mixture of all layers."""
     x, y = (np.linspace(low, high, 400) for low, high in LIMITS)
     nodes = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
@@ -98,7 +99,7 @@ def draw_density(axes, model):
     title(axes, f"The density: {len(sizes_of(model))} layers")
 
 
-def title(axes, text):
+def title(axes: Any, text: str) -> None:
     """In one hand."""
     axes.set_title(text, loc="left", fontsize=10, color=INK)
 

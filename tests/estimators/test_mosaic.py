@@ -1,4 +1,4 @@
-"""Densities of mosaics: mass one, marginals, conditionals, moments, samples, figures."""
+"""Densities of mosaics: mass one, marginals, conditionals, moments, samples."""
 
 import functools
 

@@ -179,7 +179,7 @@ class TestPriors:
 class TestStacking:
     def test_weights_are_the_likeliest(self):
         rng = np.random.default_rng(0)
-        logs = rng.normal(size=(400, 3)) + [0.0, 0.3, -0.2]
+        logs = rng.normal([0.0, 0.3, -0.2], size=(400, 3))
         mass = rng.random(400) + 0.5
 
         def loss(numbers):

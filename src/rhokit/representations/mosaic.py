@@ -158,7 +158,7 @@ class MosaicRepresentation(Representation):
         r"""Logarithms that rows measure, each taken out of the cells it is in.
 
         A cell without a row is a rank-one change of its scatter: determinant and
-        inverse follow. The share of a cell's least variance, and of its prior, that goes
+        inverse follow. The share of a cell's least variance and of its prior that goes
         with the row is left in.
         """
         mosaic, d = self.mosaic, self.mosaic.n_numbers
