@@ -9,6 +9,7 @@ import pytest
 DOCS = Path(__file__).parents[2] / "docs"
 GUIDES = (
     "grids",
+    "mosaic",
     "torch",
     "scale",
     "mixed",

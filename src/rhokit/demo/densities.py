@@ -84,9 +84,11 @@ def fit_and_prepare(rows: NDArray[Any]) -> DMKDE:
 
 def gamma_of(model: DMKDE, rows: NDArray[Any]) -> float:
     """The model's γ; of a mosaic, which has none, what leave-one-out chooses."""
-    if model.gamma_ is None:
-        model = DMKDE(feature_map="landmarks", random_state=SEED).prepare(rows)
-    return float(model.gamma_)
+    gamma = model.gamma_
+    if gamma is None:
+        gamma = DMKDE(feature_map="landmarks", random_state=SEED).prepare(rows).gamma_
+    assert gamma is not None
+    return float(gamma)
 
 
 def exact_kde(
@@ -181,7 +183,7 @@ def table(result: Comparison) -> list[str]:
             "",
             "DMKDE's time to fit includes the choice of cells; exact KDE is given the",
             "gamma that leave-one-out likelihood chooses, one for all rows.",
-            f"DMKDE finds {percent(better, 0)} of the held-out rows likelier.",
+            f"DMKDE finds {percent(float(better), 0)} of the held-out rows likelier.",
         ]
     gap = np.median(np.abs(result.logs - result.exact_logs))
     return [

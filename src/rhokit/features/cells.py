@@ -19,6 +19,8 @@ Floats = NDArray[np.float64]
 # some cell it is.
 _BISECTIONS, _TAIL = 80, 40.0
 _LOG_TWO_PI = float(np.log(2 * np.pi))
+# Least eigenvalue of correlations that rounding has made indefinite.
+_LEAST_EIGENVALUE = 1e-10
 
 
 @cache
@@ -203,6 +205,30 @@ def centred(moments: Floats, d: int) -> tuple[Floats, Floats]:
     second = square(moments[:, d + 1 : n_quadratic(d)], d)
     outer = (mean * weight)[:, :, None] * mean[:, None, :]
     return mean, second - outer
+
+
+def definite(covariance: Floats) -> Floats:
+    """Covariances (C, d, d), those mended that rounding has made indefinite.
+
+    A row that is far away takes the last digits of what the others of its cell share.
+    """
+    try:
+        np.linalg.cholesky(covariance)
+    except np.linalg.LinAlgError:
+        return np.stack([_mended(each) for each in covariance])
+    return covariance
+
+
+def _mended(covariance: Floats) -> Floats:
+    """One of them (d, d), by the eigenvalues of its correlations."""
+    try:
+        np.linalg.cholesky(covariance)
+    except np.linalg.LinAlgError:
+        root = np.sqrt(np.diag(covariance))
+        values, vectors = np.linalg.eigh(covariance / np.outer(root, root))
+        vectors = vectors * root[:, None]
+        return np.asarray((vectors * np.maximum(values, _LEAST_EIGENVALUE)) @ vectors.T)
+    return covariance
 
 
 def softmax_by_layer(logits: Floats, stops: Any) -> Floats:

@@ -18,6 +18,7 @@ from rhokit.fast import block_rows, map_blocks, small_algebra
 from rhokit.features.cells import (
     CellMixture,
     centred,
+    definite,
     n_quadratic,
     quadratic_features,
 )
@@ -164,7 +165,7 @@ class CellPrior:
             log_weight = np.log(weight / all_rows)
             more = self.smoothing * all_rows
             log_shares = np.log((counts + more * shares) / (weight[:, None] + more))
-        return CellMixture(log_weight, mean, covariance, log_shares)
+        return CellMixture(log_weight, mean, definite(covariance), log_shares)
 
 
 @dataclass(frozen=True, eq=False)

@@ -243,10 +243,14 @@ class MosaicFeatures(FeatureMap):
         """One: cells are wherever rows are."""
         return np.ones(len(columns))
 
+    def outside(self, rows: NDArray[Any]) -> NDArray[np.bool_]:
+        """Where numbers of rows have no density whatever the state is, shape (n, b)."""
+        numbers = rows if self.schema_ is None else rows[:, self.schema_.is_number]
+        return self.shapes_.outside(numbers)
+
     def refuse_outsiders(self, rows: NDArray[Any]) -> None:
         """Raise for rows at or below where a column's logarithm ends."""
-        numbers = rows if self.schema_ is None else rows[:, self.schema_.is_number]
-        outside = self.shapes_.outside(numbers)
+        outside = self.outside(rows)
         if not outside.any():
             return
         row, place = (int(each) for each in np.argwhere(outside)[0])

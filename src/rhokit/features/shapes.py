@@ -13,10 +13,12 @@ LINEAR, LOG, ASINH = 0, 1, 2
 # wide its straight middle may be, in standard deviations.
 _CENTRES = (0.0, 0.1, 0.5, 0.9, 1.0)
 _WIDTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
-# Nats per row that a shape must gain over a straight line to be worth it.
-_LEAST_GAIN = 0.02
+# Nats per row that a shape must gain over a straight line to be worth it, and over a
+# logarithm, which keeps what is above zero there.
+_LEAST_GAIN, _LEAST_GAIN_OVER_LOG = 0.02, 0.01
 # Columns of fewer distinct values are steps, which no shape makes smooth.
 _LEAST_DISTINCT = 20
+_TINY = np.finfo(float).tiny
 # Columns are no farther away than this, in their own spreads: squares stay finite.
 _FARTHEST = 1e60
 
@@ -149,33 +151,37 @@ def _chosen(
     x: Floats, mass: Floats, zero: float, straight: bool
 ) -> tuple[int, float, float, float, float]:
     """Kind, origin, unit, centre and width of a column's shape."""
-    options = [(LINEAR, 0.0, 1.0)]
-    distinct = np.unique(x)
+    best, score = (LINEAR, 0.0, 1.0), -np.log(max(_variance(x, mass), _TINY)) / 2
+    least_gain, distinct = _LEAST_GAIN, np.unique(x)
     spread = np.sqrt(_variance(x, mass))
     if not straight and len(distinct) >= _LEAST_DISTINCT and spread > 0:
         # Zero may be one of the values to come where it is but a step below the least.
         above = distinct[0] - zero
-        if np.isfinite(above) and above > 2 * np.diff(distinct).min():
-            options.append((LOG, zero, 1.0))
+        if np.isfinite(zero) and above > 2 * np.diff(distinct).min():
+            own = _likelihood(x, mass, LOG, zero, 1.0)
+            if own > score + least_gain:
+                best, score, least_gain = (LOG, zero, 1.0), own, _LEAST_GAIN_OVER_LOG
         places = np.quantile(distinct, _CENTRES)
-        options += [(ASINH, b, s * spread) for b in places for s in _WIDTHS]
-    best, best_score = options[0], -np.inf
-    for index, (kind, origin, unit) in enumerate(options):
-        bent, slope = (
-            (x, np.zeros(1)) if kind == LINEAR else _bend(x, kind, origin, unit)
-        )
-        variance = _variance(bent, mass)
-        if not variance > 0:
-            continue
-        gain = np.average(np.broadcast_to(slope, x.shape), weights=mass)
-        score = gain - np.log(variance) / 2 - (_LEAST_GAIN if index else 0.0)
-        if score > best_score:
-            best, best_score = options[index], score
+        options = [(ASINH, b, s * spread) for b in places for s in _WIDTHS]
+        scores = [_likelihood(x, mass, *option) for option in options]
+        if max(scores) > score + least_gain:
+            best = options[int(np.argmax(scores))]
     kind, origin, unit = best
     bent = x if kind == LINEAR else _bend(x, kind, origin, unit)[0]
     width = np.sqrt(_variance(bent, mass))
     centre = np.average(bent, weights=mass)
     return kind, origin, unit, float(centre), float(width if width > 0 else 1.0)
+
+
+def _likelihood(
+    x: Floats, mass: Floats, kind: int, origin: float, unit: float
+) -> float:
+    """Log-likelihood of a bent column as a normal distribution, but for a constant."""
+    bent, slope = _bend(x, kind, origin, unit)
+    variance = _variance(bent, mass)
+    if not variance > 0:
+        return -np.inf
+    return float(np.average(slope, weights=mass) - np.log(variance) / 2)
 
 
 def _variance(x: Floats, mass: Floats) -> float:

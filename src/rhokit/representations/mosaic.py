@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rhokit.core import CellMoments, CellSums
 from rhokit.features import MosaicFeatures
-from rhokit.features.cells import CellMixture, n_quadratic
+from rhokit.features.cells import CellMixture, definite, n_quadratic
 from rhokit.plans import Plan
 from rhokit.records import ArrayField, Reader, Record, Values, require
 from rhokit.representations.base import Measure, Outcomes, Representation, State
@@ -22,6 +22,8 @@ Floats = NDArray[np.float64]
 _ENDS = (0.002, 0.998)
 # Share of a cell's weight that rounding may leave below zero.
 _ROUNDING = 1e-6
+# Weights of final cells below this have lost digits, and count for nothing.
+_LEAST_WEIGHT = 1e-290
 
 
 def _check_cells(values: Values, reader: Reader) -> None:
@@ -234,11 +236,11 @@ class MosaicRepresentation(Representation):
         row = np.zeros((1, plan.columns.width))
         for column, value in given.items():
             row[:, plan.columns.places([column])] = value
-        columns, log_scale = mosaic.columns(plan.scale(row), relative=True)
-        assert log_scale is not None
-        if not np.isfinite(log_scale).all():
-            raise ValueError("conditional: the density is zero where these values are")
+        scaled = plan.scale(row)
+        columns, _ = mosaic.columns(scaled)
         numbers, shares = mosaic.places(sorted(given))
+        if mosaic.outside(scaled)[:, numbers].any():
+            raise ValueError("conditional: the density is zero where these values are")
         d, onehot = mosaic.n_numbers, columns[0, n_quadratic(mosaic.n_numbers) :]
         values = columns[0, 1 : d + 1][numbers]
         rest_shares = mosaic.places(kept)[1]
@@ -310,15 +312,14 @@ class MosaicRepresentation(Representation):
 
 def _final(moments: Floats, d: int) -> CellMixture:
     """The mixture of moments that are final."""
+    # A cell without weight has no covariance, and needs none.
+    empty = ~(moments[:, 0] > _LEAST_WEIGHT)
     with np.errstate(divide="ignore", invalid="ignore"):
-        log_weight = np.log(np.maximum(moments[:, 0], 0))
+        log_weight = np.where(empty, -np.inf, np.log(np.maximum(moments[:, 0], 0)))
         shares = moments[:, n_quadratic(d) :] / moments[:, :1]
         log_shares = np.where(shares > 0, np.log(np.maximum(shares, 1e-300)), -1e300)
     mixture = CellMixture.from_moments(moments, d, log_weight, log_shares)
-    # A cell without weight has no covariance, and needs none.
-    empty = ~(moments[:, 0] > 0)
-    if empty.any():
-        mixture.covariance[empty] = np.eye(d)
-        mixture.mean[empty] = 0
-        mixture.log_shares[empty] = 0
-    return mixture
+    mixture.covariance[empty] = np.eye(d)
+    mixture.mean[empty] = 0
+    mixture.log_shares[empty] = 0
+    return replace(mixture, covariance=definite(mixture.covariance))

@@ -1,0 +1,450 @@
+"""Densities of mosaics: mass one, marginals, conditionals, moments, samples."""
+
+import functools
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import kstest, multivariate_normal
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.metrics import roc_auc_score
+from sklearn.mixture import GaussianMixture
+from sklearn.model_selection import cross_val_predict
+from sklearn.neighbors import KernelDensity
+
+import rhokit
+from benchmarks import real_data
+from rhokit import DMKDE, Stream
+from rhokit.datasets import clusters
+from rhokit.features import MosaicFeatures
+from rhokit.features.shapes import LOG
+
+
+def skewed(n=3000, seed=0):
+    """Columns that logarithms and inverse hyperbolic sines are for, and a straight one.
+
+    They depend on each other.
+    """
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=(n, 3)) @ np.array([[1, 0.5, 0.2], [0, 1, 0.4], [0, 0, 1]])
+    tail = z[:, 1] / np.sqrt(rng.gamma(2, 0.5, n))
+    return np.column_stack([np.exp(0.6 * z[:, 0]), tail, z[:, 2] + 5])
+
+
+def mixed(n=1500, seed=0):
+    X, rng = skewed(n, seed), np.random.default_rng(seed + 1)
+    colour = np.digitize(X[:, 1] + rng.normal(size=n), [-1.0, 1.0])
+    return pd.DataFrame(
+        {
+            "price": X[:, 0],
+            "colour": pd.Categorical.from_codes(colour, ["red", "green", "blue"]),
+            "change": X[:, 1],
+            "new": X[:, 2] + rng.normal(size=n) > 5,
+        }
+    )
+
+
+def mosaic(n_cells=10, **options):
+    few = MosaicFeatures(n_cells=n_cells)
+    return DMKDE(feature_map=few, random_state=0, **options)
+
+
+@functools.cache
+def fitted(columns=(0, 1, 2)):
+    return mosaic().fit(skewed()[:, columns])
+
+
+@functools.cache
+def fitted_mixed():
+    return mosaic().fit(mixed())
+
+
+def lattice(kinds, n):
+    """Nodes (n^d, d) and their volumes: close where columns are, wide in the tails."""
+    axes, volumes = [], []
+    for kind in kinds:
+        u = np.linspace(-9, 9, n)
+        step = u[1] - u[0]
+        if kind == LOG:  # no mass at or below zero
+            axes.append(np.exp(u))
+            volumes.append(np.exp(u) * step)
+        else:
+            axes.append(np.sinh(u))
+            volumes.append(np.cosh(u) * step)
+    nodes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
+    volume = functools.reduce(np.multiply.outer, volumes)
+    return nodes.reshape(-1, len(axes)), volume.ravel()
+
+
+def integral(model, n):
+    """Over all numbers, by quadrature."""
+    nodes, volume = lattice(model.feature_map_.kinds_, n)
+    blocks = range(0, len(nodes), 200_000)
+    return sum(
+        volume[i : i + 200_000] @ model.density(nodes[i : i + 200_000]) for i in blocks
+    )
+
+
+class TestMass:
+    @pytest.mark.parametrize("column", [0, 1, 2])
+    def test_of_one_column(self, column):
+        model = mosaic(30).fit(skewed()[:, [column]])
+        assert_allclose(integral(model, 100_001), 1, atol=1e-6)
+        assert_array_equal(model.mass_, 1)
+
+    @pytest.mark.parametrize("shape", [0.5, 1.5])
+    def test_of_a_gamma_distribution(self, shape):
+        x = np.random.default_rng(0).gamma(shape, size=(2000, 1))
+        assert_allclose(integral(mosaic(10).fit(x), 100_001), 1, atol=1e-6)
+
+    def test_of_two_columns(self):
+        assert_allclose(integral(fitted((0, 1)), 801), 1, atol=1e-6)
+
+    def test_of_three_columns(self):
+        model = mosaic(3).fit(skewed())
+        assert_allclose(integral(model, 141), 1, atol=1e-6)
+
+    def test_of_marginals(self):
+        model = fitted().marginal([0, 1])
+        assert_allclose(integral(model, 801), 1, atol=1e-6)
+        assert_allclose(integral(model.marginal(1), 100_001), 1, atol=1e-6)
+
+    def test_of_conditionals(self):
+        model = fitted().conditional({0: 2.5})
+        assert_allclose(integral(model, 801), 1, atol=1e-6)
+        alone = model.conditional({0: -1.0})  # the first of those that are left
+        assert_allclose(integral(alone, 100_001), 1, atol=1e-6)
+
+    def test_categories_are_summed(self):
+        model, n = fitted_mixed(), 301
+        kinds = model.feature_map_.kinds_
+        nodes, volume = lattice(kinds, n)
+        total = 0
+        for colour in ("red", "green", "blue"):
+            for new in (False, True):
+                frame = pd.DataFrame({"price": nodes[:, 0]})
+                frame["colour"] = pd.Categorical(
+                    [colour] * len(nodes), ["red", "green", "blue"]
+                )
+                frame["change"], frame["new"] = nodes[:, 1], new
+                total += volume @ model.density(frame)
+        assert_allclose(total, 1, atol=1e-6)
+
+    @pytest.mark.parametrize("d", [10, 40])
+    def test_of_many_columns_by_importance(self, d):
+        """Rows drawn from a wider normal distribution, weighed by both densities."""
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(1000, d)) @ np.linalg.qr(rng.normal(size=(d, d)))[0]
+        X[:, 0] = np.sinh(X[:, 0]) if d == 10 else X[:, 0]
+        model = mosaic(3).fit(X)
+        proposal = model.sample(20_000, random_state=1)
+        # Half of the rows are the model's, so that no weight is above two.
+        spread = multivariate_normal(X.mean(axis=0), 1.1 * np.cov(X.T))
+        others = spread.rvs(20_000, random_state=2)
+        rows = np.concatenate([proposal, others])
+        own, other = model.score_samples(rows), spread.logpdf(rows)
+        # P(own) over the mixture of both: half of it if and only if masses are equal.
+        share = 1 / (1 + np.exp(np.clip(other - own, -700, 700)))
+        assert_allclose(2 * share.mean(), 1, atol=0.01)
+        ratio = np.exp(own[20_000:] - other[20_000:])
+        if d == 10:
+            assert_allclose(ratio.mean(), 1, atol=0.2)
+
+
+class TestParts:
+    """joint = marginal × conditional."""
+
+    @pytest.mark.parametrize("given", [[0], [1], [2], [0, 1], [1, 2]])
+    def test_of_numbers(self, given):
+        model, X = fitted(), skewed(20, seed=3)
+        rest = [c for c in range(3) if c not in given]
+        marginal = model.marginal(given).score_samples(X[:, given])
+        for row, joint, own in zip(X, model.score_samples(X), marginal, strict=True):
+            part = model.conditional({c: row[c] for c in given})
+            found = own + part.score_samples(row[None, rest])[0]
+            assert_allclose(found, joint, rtol=1e-9, atol=1e-9)
+
+    @pytest.mark.parametrize(
+        "given",
+        [["colour"], ["price"], ["colour", "change"], ["colour", "new"]],
+    )
+    def test_of_mixed_columns(self, given):
+        model, frame = fitted_mixed(), mixed(20, seed=3)
+        rest = [c for c in frame if c not in given]
+        marginal = model.marginal(given).score_samples(frame[given])
+        for i, joint in enumerate(model.score_samples(frame)):
+            part = model.conditional({c: frame[c].iloc[i] for c in given})
+            found = marginal[i] + part.score_samples(frame[rest].iloc[[i]])[0]
+            assert_allclose(found, joint, rtol=1e-9, atol=1e-9)
+
+    def test_missing_values_are_integrated(self):
+        X = skewed(30, seed=4)
+        model = mosaic(missing="integrate").fit(skewed())
+        gaps = X.copy()
+        gaps[:10, 0], gaps[10:20, 1:] = np.nan, np.nan
+        found = model.score_samples(gaps)
+        expected = model.marginal([1, 2]).score_samples(X[:10, 1:])
+        assert_allclose(found[:10], expected, 1e-9)
+        expected = model.marginal(0).score_samples(X[10:20, :1])
+        assert_allclose(found[10:20], expected, 1e-9)
+        assert_allclose(found[20:], fitted().score_samples(X[20:]), 1e-9)
+
+    def test_wherever_values_are(self):
+        """Cells whose weight is all but nothing do not end the others."""
+        rng = np.random.default_rng(0)
+        X = 0.01 * rng.normal(size=(1000, 3))
+        X[500:] += [1, 2, 3]
+        model = DMKDE(feature_map="mosaic", random_state=0).fit(X)
+        for value in np.linspace(-2, 3, 120):
+            part = model.conditional({0: value})
+            assert np.isfinite(part.score_samples(X[:3, 1:])).all()
+            assert np.isfinite(part.mosaic().mean()).all()
+
+    def test_below_zero_there_is_nothing_to_condition_on(self):
+        with pytest.raises(ValueError, match="density is zero"):
+            fitted().conditional({0: -1.0})
+
+    @pytest.mark.parametrize("given", [{}, {0: 1.0, 1: 1.0, 2: 1.0}, [0]])
+    def test_need_some_columns_and_not_all(self, given):
+        with pytest.raises(ValueError, match="given must be a dict"):
+            fitted().conditional(given)
+
+    def test_name_categories_that_are_none(self):
+        with pytest.raises(ValueError, match="'colour' has the categories"):
+            fitted_mixed().conditional({"colour": "pink"})
+
+
+class TestMoments:
+    def test_are_those_of_quadrature(self):
+        model = fitted((0, 1))
+        nodes, volume = lattice(model.feature_map_.kinds_, 801)
+        weight = volume * model.density(nodes)
+        mean = weight @ nodes
+        covariance = (nodes - mean).T * weight @ (nodes - mean)
+        found = model.mosaic()
+        assert_allclose(found.mean(), mean, 1e-5, 1e-6)
+        assert_allclose(found.covariance(), covariance, 1e-4, 1e-5)
+
+    def test_are_those_of_samples(self):
+        model = fitted()
+        rows = model.sample(400_000, random_state=0)
+        found = model.mosaic()
+        error = rows.std(axis=0) / np.sqrt(len(rows))
+        assert (np.abs(found.mean() - rows.mean(axis=0)) < 5 * error).all()
+        # Of products: the heavy tail has no more than a few digits.
+        products = (rows - rows.mean(axis=0)).T @ (rows - rows.mean(axis=0)) / len(rows)
+        spread = np.sqrt(np.diag(found.covariance()))
+        off = np.abs(found.covariance() - products) / np.outer(spread, spread)
+        assert off[0, 2] < 0.02
+        assert off.max() < 0.25
+
+    def test_of_numbers_beside_categories(self):
+        model, frame = fitted_mixed(), mixed()
+        found = model.mosaic().mean()
+        assert_allclose(found, frame[["price", "change"]].mean(), atol=0.1)
+
+
+@pytest.mark.parametrize("column", [0, 1, 2])
+class TestOneColumn:
+    def test_quantiles_undo_probabilities(self, column):
+        found = fitted().marginal(column).mosaic()
+        levels = np.array([1e-4, 0.01, 0.3, 0.5, 0.9, 0.999])
+        x = found.quantile(levels)
+        assert (np.diff(x) > 0).all()
+        assert_allclose(found.cdf(x), levels, 1e-9)
+        assert_allclose(found.quantile(found.cdf(x)), x, 1e-7, 1e-9)
+
+    def test_probabilities_are_integrals(self, column):
+        model = fitted().marginal(column)
+        nodes, volume = lattice(model.feature_map_.kinds_, 100_001)
+        reached = np.cumsum(volume * model.density(nodes))
+        some = np.searchsorted(reached, [0.05, 0.4, 0.8, 0.99])
+        found = model.mosaic().cdf(nodes[some, 0])
+        assert_allclose(found, reached[some], atol=1e-3)
+
+    def test_samples_have_them(self, column):
+        model = fitted()
+        x = model.sample(20_000, random_state=3)[:, column]
+        found = model.marginal(column).mosaic()
+        assert kstest(x, found.cdf).pvalue > 1e-3
+        levels = [0.1, 0.5, 0.9]
+        assert_allclose(found.cdf(np.quantile(x, levels)), levels, atol=0.015)
+
+
+def test_conditional_samples_are_rows_near_there():
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(4000, 2))
+    X = np.column_stack([z[:, 0], z[:, 0] ** 2 + 0.1 * z[:, 1]])
+    model = DMKDE(feature_map=MosaicFeatures(n_cells=30), random_state=0).fit(X)
+    for value in (-1.5, 0.0, 1.0):
+        drawn = model.conditional({0: value}).sample(2000, random_state=0)
+        assert_allclose(drawn.mean(), value**2, atol=0.15)
+        assert drawn.std() < 0.4
+
+
+class TestAnswers:
+    def test_need_one_column_or_two(self):
+        found = fitted().mosaic()
+        with pytest.raises(ValueError, match="one column"):
+            found.cdf([0.0])
+        with pytest.raises(ValueError, match="one column"):
+            found.quantile([0.5])
+        with pytest.raises(ValueError, match="two columns have ellipses"):
+            found.outlines()
+        with pytest.raises(ValueError, match="probabilities from 0 to 1"):
+            fitted().marginal(0).mosaic().quantile([1.5])
+
+    def test_outlines_are_at_one_spread_of_their_cells(self):
+        model = fitted((1, 2))
+        found = model.mosaic()
+        outlines = found.outlines(n=16)
+        assert outlines.shape == (len(found.weights), 16, 2)
+        scaled = model.scaling_.apply(outlines.reshape(-1, 2))
+        z = model.feature_map_.shapes_.apply(scaled)[0].reshape(outlines.shape)
+        away = z - found.mixture.mean[:, None]
+        inverse = np.linalg.inv(found.mixture.covariance)
+        squares = np.einsum("cni,cij,cnj->cn", away, inverse, away)
+        assert_allclose(squares, 1, 1e-6)
+
+    def test_of_other_maps_are_refused(self):
+        model = DMKDE(feature_map="landmarks", n_components=8).fit(skewed(50))
+        with pytest.raises(ValueError, match='feature_map="mosaic"'):
+            model.mosaic()
+
+
+class TestKernels:
+    """With a γ, the kernel density estimate of it."""
+
+    def exact(self, X, gamma, probes):
+        squares = ((probes[:, None] - X) ** 2).sum(axis=2)
+        mass = (np.pi / gamma) ** (X.shape[1] / 2)
+        return np.exp(-gamma * squares).mean(axis=1) / mass
+
+    def test_of_pairs_of_equal_rows_is_exact(self):
+        """Rows that lie at few places have a cell each."""
+        rng = np.random.default_rng(0)
+        places = 5 * rng.normal(size=(15, 2))
+        X = np.repeat(places, 4, axis=0) + 1e-9 * rng.normal(size=(60, 2))
+        model = DMKDE(feature_map="mosaic", gamma=2.0, scale=None, random_state=0)
+        probes = places + rng.normal(size=(15, 2))
+        expected = self.exact(X, 2.0, probes)
+        assert_allclose(model.fit(X).density(probes), expected, 1e-5)
+
+    def test_is_near_on_clusters(self):
+        X, _ = clusters(4000, 4, random_state=0)
+        X, probes = X[:3500], X[3500:]
+        model = DMKDE(feature_map="mosaic", gamma=4.0, scale=None, random_state=0)
+        expected = self.exact(X, 4.0, probes)
+        misses = model.fit(X).density(probes) - expected
+        assert np.sqrt((misses**2).mean() / (expected**2).mean()) < 0.05
+        assert model.gamma_ == 4.0
+
+    def test_rows_belong_to_one_cell(self):
+        X, _ = clusters(400, 3, random_state=0)
+        model = DMKDE(feature_map="mosaic", gamma=4.0, random_state=0).fit(X)
+        mosaic = model.feature_map_
+        columns, _ = mosaic.columns(model.scaling_.apply(X))
+        assert (mosaic.memberships(columns).max(axis=1) > 1 - 1e-6).mean() > 0.99
+
+
+class TestStorage:
+    @pytest.mark.parametrize("kind", ["numbers", "mixed"])
+    def test_saved_models_answer_to_the_bit(self, kind):
+        model = fitted() if kind == "numbers" else fitted_mixed()
+        rows = skewed(50, 9) if kind == "numbers" else mixed(50, 9)
+        again = rhokit.loads(rhokit.dumps(model))
+        assert_array_equal(again.score_samples(rows), model.score_samples(rows))
+        drawn = [each.sample(20, random_state=0) for each in (again, model)]
+        assert str(drawn[0]) == str(drawn[1])
+        again.partial_fit(rows)
+        other = rhokit.loads(rhokit.dumps(model)).partial_fit(rows)
+        assert_array_equal(again.score_samples(rows), other.score_samples(rows))
+
+    def test_parts_are_saved(self):
+        X = skewed(50, 9)
+        for part, rows in (
+            (fitted().marginal([0, 2]), X[:, [0, 2]]),
+            (fitted().conditional({1: 0.5}), X[:, [0, 2]]),
+        ):
+            again = rhokit.loads(rhokit.dumps(part))
+            assert_array_equal(again.score_samples(rows), part.score_samples(rows))
+
+    def test_streams_are_batches(self):
+        X = skewed(600)
+        model = mosaic().fit(X[:300])
+        stream = Stream(model.blank(), buffer_rows=64)
+        for row in X:
+            stream.learn_one(row)
+        whole = model.blank().partial_fit(X)
+        found = stream.model.score_samples(X)
+        assert_allclose(found, whole.score_samples(X), 1e-9)
+
+
+def magic():
+    """Rows of the MAGIC telescope, in another order."""
+    reason = real_data.missing("density_magic")
+    if reason is not None:
+        pytest.skip(reason)
+    rows = real_data.load_arrays("density_magic")["X"].astype(np.float64)
+    return np.random.default_rng(0).permutation(rows)
+
+
+@functools.cache
+def fitted_magic():
+    return DMKDE(random_state=0).fit(magic()[:4000])
+
+
+def told_apart(real, drawn):
+    """Area under the curve of a classifier that tells rows from samples."""
+    X = np.concatenate([real, drawn])
+    y = np.repeat([0, 1], [len(real), len(drawn)])
+    classifier = HistGradientBoostingClassifier(random_state=0)
+    found = cross_val_predict(classifier, X, y, cv=3, method="predict_proba")
+    return roc_auc_score(y, found[:, 1])
+
+
+class TestRealRows:
+    def test_held_out_rows_are_likelier_than_by_rivals(self):
+        X = magic()
+        middle, spread = X[:4000].mean(axis=0), X[:4000].std(axis=0)
+        rows, held = (X[:4000] - middle) / spread, (X[4000:6000] - middle) / spread
+        own = fitted_magic().score_samples(X[4000:6000]).mean()
+        own += np.log(spread).sum()
+        mixture = GaussianMixture(10, random_state=0).fit(rows).score(held)
+        widths = (0.3, 0.35, 0.4, 0.5)
+        kernels = max(
+            KernelDensity(bandwidth=width).fit(rows).score(held[:500]) / 500
+            for width in widths
+        )
+        assert own > mixture + 0.5
+        assert own > kernels + 2
+
+    def test_samples_can_hardly_be_told_from_rows(self):
+        drawn = fitted_magic().sample(2000, random_state=0)
+        assert told_apart(magic()[4000:6000], drawn) <= 0.75
+
+    def test_samples_of_two_columns(self):
+        X = magic()[:, :2]
+        model = DMKDE(feature_map=MosaicFeatures(n_cells=100), random_state=0)
+        drawn = model.fit(X[:4000]).sample(2000, random_state=0)
+        assert told_apart(X[4000:6000], drawn) <= 0.6
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize(
+        ("columns", "least"), [([0, 1, 2], 1e-3), ([0, 1, 2, 6, 7], 3e-3)]
+    )
+    def test_tails_are_those_of_the_rows(self, columns, least):
+        """P(x > t) within a fifth of the rows' own share."""
+        X = magic()[:, columns]
+        model = DMKDE(feature_map="mosaic", random_state=0).fit(X)
+        drawn = model.sample(200_000, random_state=0)
+        for place in range(len(columns)):
+            found = model.marginal(place).mosaic()
+            for share in (0.1, 0.03, 0.01, 0.003, 0.001):
+                if share < least:
+                    continue
+                end = np.quantile(X[:, place], 1 - share)
+                own = (X[:, place] > end).mean()
+                assert_allclose(1 - found.cdf([end])[0], own, rtol=0.2)
+                assert_allclose((drawn[:, place] > end).mean(), own, rtol=0.3)
