@@ -84,9 +84,12 @@ def fit_and_prepare(rows: NDArray[Any]) -> DMKDE:
 
 def gamma_of(model: DMKDE, rows: NDArray[Any]) -> float:
     """The model's γ; of a mosaic, which has none, what leave-one-out chooses."""
-    if model.gamma_ is None:
-        model = DMKDE(feature_map="landmarks", random_state=SEED).prepare(rows)
-    return float(model.gamma_)
+    gamma = model.gamma_
+    if gamma is None:
+        landmarks = DMKDE(feature_map="landmarks", random_state=SEED).prepare(rows)
+        gamma = landmarks.gamma_
+    assert gamma is not None
+    return gamma
 
 
 def exact_kde(
@@ -175,7 +178,7 @@ def table(result: Comparison) -> list[str]:
     ]
     found = columns(rows, (11, 17, 13, 18))
     if result.model.gamma_ is None:
-        better = np.mean(result.logs > result.exact_logs)
+        better = float(np.mean(result.logs > result.exact_logs))
         return [
             *found,
             "",
