@@ -191,7 +191,7 @@ def triangles(covariance: Floats) -> Floats:
         largest = np.abs(values).max(axis=1, keepdims=True)
         least = _LEAST_RATIO * np.where(largest > 0, largest, 1.0)
         halves = vectors * np.sqrt(np.maximum(values, least))[:, None]
-        upper = np.linalg.qr(halves.transpose(0, 2, 1), mode="r")
+        upper: Any = np.linalg.qr(halves.transpose(0, 2, 1), mode="r")
         signs = np.where(np.diagonal(upper, axis1=1, axis2=2) < 0, -1.0, 1.0)
         return np.asarray(upper.transpose(0, 2, 1) * signs[:, None])
 
