@@ -28,8 +28,8 @@ class TestRealRows:
     @pytest.mark.parametrize("scale", ["std", "robust", "whiten", None])
     def test_magic(self, scale, tmp_path):
         X = single(real("density_magic")["X"])
-        gamma = "loo" if scale else 1e-3
-        model = DMKDE(**SMALL, gamma=gamma, scale=scale).fit(X[:1000])
+        options = SMALL | {"feature_map": "landmarks", "scale": scale}
+        model = DMKDE(**options, gamma="loo" if scale else 1e-3).fit(X[:1000])
         compare(model, X[1000:3000], tmp_path)
 
     @pytest.mark.parametrize("kind", [DMKDE, MeanEmbeddingKDE])
@@ -139,6 +139,54 @@ class TestStates:
     def test_of_very_few_rows(self, n, tmp_path):
         X = wine()[0]
         compare(DMKDE(**GIVEN).fit(X[:n]), X, tmp_path)
+
+
+class TestMosaics:
+    @pytest.mark.parametrize("scale", ["auto", "robust", "common"])
+    def test_magic(self, scale, tmp_path):
+        X = single(real("density_magic")["X"])
+        model = DMKDE(random_state=0, scale=scale).fit(X[:1000])
+        assert set(model.feature_map_.kinds_) > {0}
+        compare(model, X[1000:3000], tmp_path)
+
+    @pytest.mark.parametrize("gamma", ["loo", 0.3])
+    def test_far_rows(self, gamma, tmp_path):
+        X = wine()[0][:, :5]
+        model = DMKDE(feature_map="mosaic", gamma=gamma, random_state=0).fit(X)
+        factors = [1, -3, 20, -1e3, 1e6, -1e12, 1e20, 1e30]
+        far = np.concatenate([X[:7] * factor for factor in factors])
+        found = run(model, far, tmp_path)["log_density"]
+        assert not np.isnan(found).any()
+        expected = model.score_samples(single(far))
+        np.testing.assert_array_equal(np.isinf(found), np.isinf(expected))
+        seen = np.isfinite(expected)
+        assert_same_density(found[seen], expected[seen])
+
+    def test_rows_without_density(self, tmp_path):
+        """Below where a logarithm begins."""
+        X = single(np.random.default_rng(0).lognormal(size=(400, 3)))
+        model = DMKDE(random_state=0).fit(X)
+        assert (model.feature_map_.kinds_ == 1).any()
+        found = run(model, [[-1.0, -1, -1], [1, 1, 1]], tmp_path)["log_density"]
+        assert found[0] == -np.inf
+        assert np.isfinite(found[1])
+
+    def test_states(self, tmp_path):
+        """Factors, merged ones that have forgotten, of some columns and of few rows."""
+        X = wine()[0][:, :6]
+        model = DMKDE(random_state=0).fit(X[:100])
+        compare(model.compact(), X, tmp_path)
+        compare(model.marginal([0, 3, 4]), X[:, [0, 3, 4]], tmp_path)
+        compare(model.marginal([2]), X[:, [2]], tmp_path)
+        other = model.blank().partial_fit(X[100:], sample_weight=np.arange(78.0))
+        compare(model.merge(other).unlearn(X[:50]), X, tmp_path)
+        compare(DMKDE(random_state=0).fit(X[:3]), X, tmp_path)
+
+    def test_in_single_precision(self, tmp_path):
+        X = wine()[0].astype(np.float32)
+        model = DMKDE(random_state=0).fit(X)
+        assert model.feature_map_.dtype_ == np.float32
+        compare(model, X, tmp_path, tolerance=SINGLE)
 
 
 class TestSeries:

@@ -177,7 +177,7 @@ def table(result: Comparison) -> list[str]:
     ]
     found = columns(rows, (11, 17, 13, 18))
     if result.model.gamma_ is None:
-        better = np.mean(result.logs > result.exact_logs)
+        better = float(np.mean(result.logs > result.exact_logs))
         return [
             *found,
             "",

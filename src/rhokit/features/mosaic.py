@@ -384,5 +384,9 @@ class MosaicFeatures(FeatureMap):
         require(abs(total - 1) < 1e-6, "the weights of layers must sum to one")
         diagonals = np.diagonal(fitted["prior_shapes"], axis1=1, axis2=2)
         require((diagonals > 0).all(), "prior_shapes must be positive")
+        widths = np.sqrt(diagonals) * (1 + 1e-6)
+        ends = widths[:, :, None] * widths[:, None, :]
+        is_shape = (np.abs(fitted["prior_shapes"]) <= ends).all()
+        require(is_shape, "prior_shapes must be covariances")
         reader.bind("m", len(fitted["router"]), "router")
         reader.claim(32 * cells * max(d, 1) ** 2 * max(d, 8), f"{cells} cells")

@@ -78,8 +78,8 @@ def _log_without(
         # Squared distance a in units of the scatter A, and that of it without the row.
         strength, more = prior.strength * all_rows, prior.smoothing * all_rows
         known = weight + strength
-        distance = np.maximum(2 * (at_mean - density), 0) / known
         with np.errstate(divide="ignore", invalid="ignore"):
+            distance = np.maximum(2 * (at_mean - density), 0) / known
             share = out * weight / left
             rest = np.maximum(1 - share * distance, 1e-12)
             known_left = left + strength
