@@ -18,9 +18,8 @@ Floats = NDArray[np.float64]
 # Steps of bisection: each halves what a quantile is off by; and in how many widths of
 # some cell it is.
 _BISECTIONS, _TAIL = 80, 40.0
-# Numbers of what is no covariance are cut off here, and its eigenvalues at this part of
-# the largest.
-_LARGEST, _LEAST_RATIO = 1e100, 1e-12
+# Numbers of what is no covariance are cut off here.
+_LARGEST = 1e100
 _LOG_TWO_PI = float(np.log(2 * np.pi))
 # Least eigenvalue of correlations that rounding has made indefinite.
 _LEAST_EIGENVALUE = 1e-10
@@ -100,7 +99,7 @@ class CellMixture:
         """Of the logarithms of all cells' densities, shape (q + w, C)."""
         d = self.d
         i, j = pairs(d)
-        root = triangles(self.covariance)
+        root = np.linalg.cholesky(self.covariance)
         inverse = np.linalg.inv(root)
         precision = inverse.transpose(0, 2, 1) @ inverse
         slope = np.einsum("cij,cj->ci", precision, self.mean)
@@ -195,28 +194,10 @@ class CellMixture:
         stops = np.cumsum(counts)
         for c in np.flatnonzero(counts):
             own = slice(stops[c] - counts[c], stops[c])
-            root = triangles(self.covariance[c : c + 1])[0]
+            root = np.linalg.cholesky(self.covariance[c])
             z[own] = z[own] @ root.T + self.mean[c]
         order = rng.permutation(n)
         return z[order], cell[order]
-
-
-def triangles(covariance: Floats) -> Floats:
-    """Lower triangles (C, d, d) of which covariances are the squares.
-
-    What is none, by rounding or because a file says so, becomes one that is near.
-    """
-    try:
-        return np.asarray(np.linalg.cholesky(covariance))
-    except np.linalg.LinAlgError:
-        finite = np.nan_to_num(covariance, nan=0.0, posinf=_LARGEST, neginf=-_LARGEST)
-        values, vectors = np.linalg.eigh(np.clip(finite, -_LARGEST, _LARGEST))
-        largest = np.abs(values).max(axis=1, keepdims=True)
-        least = _LEAST_RATIO * np.where(largest > 0, largest, 1.0)
-        halves = vectors * np.sqrt(np.maximum(values, least))[:, None]
-        upper: Any = np.linalg.qr(halves.transpose(0, 2, 1), mode="r")
-        signs = np.where(np.diagonal(upper, axis1=1, axis2=2) < 0, -1.0, 1.0)
-        return np.asarray(upper.transpose(0, 2, 1) * signs[:, None])
 
 
 def centred(moments: Floats, d: int) -> tuple[Floats, Floats]:
@@ -229,9 +210,10 @@ def centred(moments: Floats, d: int) -> tuple[Floats, Floats]:
 
 
 def definite(covariance: Floats) -> Floats:
-    """Covariances (C, d, d), those mended that rounding has made indefinite.
+    """Covariances (C, d, d), those mended that are none.
 
-    A row that is far away takes the last digits of what the others of its cell share.
+    A row that is far away takes the last digits of what the others of its cell share;
+    and a file may hold anything.
     """
     try:
         np.linalg.cholesky(covariance)
@@ -245,10 +227,14 @@ def _mended(covariance: Floats) -> Floats:
     try:
         np.linalg.cholesky(covariance)
     except np.linalg.LinAlgError:
-        root = np.sqrt(np.diag(covariance))
-        values, vectors = np.linalg.eigh(covariance / np.outer(root, root))
+        known = np.nan_to_num(covariance, posinf=_LARGEST, neginf=-_LARGEST)
+        known = np.clip(known, -_LARGEST, _LARGEST)
+        variance = np.diag(known)
+        root = np.sqrt(np.where(variance > 1 / _LARGEST, variance, 1.0))
+        values, vectors = np.linalg.eigh(known / np.outer(root, root))
         vectors = vectors * root[:, None]
-        return np.asarray((vectors * np.maximum(values, _LEAST_EIGENVALUE)) @ vectors.T)
+        least = _LEAST_EIGENVALUE * max(1.0, float(values[-1]))
+        return np.asarray((vectors * np.maximum(values, least)) @ vectors.T)
     return covariance
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rhokit.batch import Columns
-from rhokit.features.cells import CellMixture, triangles
+from rhokit.features.cells import CellMixture
 from rhokit.features.shapes import ColumnShapes
 from rhokit.models.model import Model
 from rhokit.plans import Scaling
@@ -97,7 +97,7 @@ class MosaicDensity:
             )
         angles = np.linspace(0, 2 * np.pi, n)
         circle = radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
-        roots = triangles(self.mixture.covariance)
+        roots = np.linalg.cholesky(self.mixture.covariance)
         z = self.mixture.mean[:, None] + circle @ roots.transpose(0, 2, 1)
         flat = self.scaling.invert(self.shapes.invert(z.reshape(-1, 2)))
         return flat.reshape(z.shape)
