@@ -1,10 +1,10 @@
-"""Cells: triangles of covariances, and of what rounding or a file made of them."""
+"""Cells: covariances, and what rounding or a file may make of them."""
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 
-from rhokit.features.cells import CellMixture, quadratic_features, triangles
+from rhokit.features.cells import definite
 
 NO_COVARIANCES = {
     "indefinite": [[1.0, 3.0], [3.0, 1.0]],
@@ -16,26 +16,28 @@ NO_COVARIANCES = {
 }
 
 
-def test_triangles_of_covariances_are_cholesky_factors():
+def test_covariances_stay():
     rows = np.random.default_rng(0).normal(size=(3, 20, 4))
     covariance = rows.transpose(0, 2, 1) @ rows
-    assert_array_equal(triangles(covariance), np.linalg.cholesky(covariance))
+    assert definite(covariance) is covariance
 
 
 @pytest.mark.parametrize("name", NO_COVARIANCES)
-def test_triangles_of_what_is_none(name):
+def test_what_is_none_becomes_one(name):
     good = np.array([[2.0, 0.5], [0.5, 1.0]])
-    found = triangles(np.array([good, NO_COVARIANCES[name]]))
-    assert_array_equal(found, np.tril(found))
-    assert (np.diagonal(found, axis1=1, axis2=2) > 0).all()
-    assert_allclose(found[0] @ found[0].T, good, rtol=1e-12)  # the others stay
+    found = definite(np.array([good, NO_COVARIANCES[name]]))
+    assert np.isfinite(np.linalg.cholesky(found)).all()
+    assert_array_equal(found[0], good)  # the others stay
 
 
-def test_a_mixture_of_them_answers():
-    covariance = np.array([[[1.0, 3.0], [3.0, 1.0]], np.eye(2)])
-    mixture = CellMixture(
-        np.log([0.5, 0.5]), np.zeros((2, 2)), covariance, np.zeros((2, 0))
+def test_one_that_rounding_spoiled_hardly_changes():
+    rows = np.random.default_rng(0).normal(size=(50, 3)) * [1, 1e-4, 1e5]
+    covariance = rows.T @ rows / 50
+    spoiled = covariance.copy()
+    spoiled[0, 1] = spoiled[1, 0] = np.sqrt(covariance[0, 0] * covariance[1, 1]) * (
+        1 + 1e-9
     )
-    rows, _ = mixture.draw(20, np.random.default_rng(0))
-    assert np.isfinite(rows).all()
-    assert np.isfinite(mixture.log_density(quadratic_features(rows))).all()
+    spoiled[0, 2] = spoiled[2, 0] = spoiled[1, 2] = spoiled[2, 1] = 0
+    found = definite(spoiled[None])[0]
+    scale = np.sqrt(np.outer(np.diag(spoiled), np.diag(spoiled)))
+    assert np.abs((found - spoiled) / scale).max() < 1e-8

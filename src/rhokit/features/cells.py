@@ -215,27 +215,28 @@ def definite(covariance: Floats) -> Floats:
     A row that is far away takes the last digits of what the others of its cell share;
     and a file may hold anything.
     """
+    if _is_definite(covariance):
+        return covariance
+    return np.stack([c if _is_definite(c) else _mended(c) for c in covariance])
+
+
+def _is_definite(covariance: Floats) -> bool:
     try:
-        np.linalg.cholesky(covariance)
+        return bool(np.isfinite(np.linalg.cholesky(covariance)).all())
     except np.linalg.LinAlgError:
-        return np.stack([_mended(each) for each in covariance])
-    return covariance
+        return False
 
 
 def _mended(covariance: Floats) -> Floats:
     """One of them (d, d), by the eigenvalues of its correlations."""
-    try:
-        np.linalg.cholesky(covariance)
-    except np.linalg.LinAlgError:
-        known = np.nan_to_num(covariance, posinf=_LARGEST, neginf=-_LARGEST)
-        known = np.clip(known, -_LARGEST, _LARGEST)
-        variance = np.diag(known)
-        root = np.sqrt(np.where(variance > 1 / _LARGEST, variance, 1.0))
-        values, vectors = np.linalg.eigh(known / np.outer(root, root))
-        vectors = vectors * root[:, None]
-        least = _LEAST_EIGENVALUE * max(1.0, float(values[-1]))
-        return np.asarray((vectors * np.maximum(values, least)) @ vectors.T)
-    return covariance
+    known = np.nan_to_num(covariance, posinf=_LARGEST, neginf=-_LARGEST)
+    known = np.clip(known, -_LARGEST, _LARGEST)
+    variance = np.diag(known)
+    root = np.sqrt(np.where(variance > 1 / _LARGEST, variance, 1.0))
+    values, vectors = np.linalg.eigh(known / np.outer(root, root))
+    vectors = vectors * root[:, None]
+    least = _LEAST_EIGENVALUE * max(1.0, float(values[-1]))
+    return np.asarray((vectors * np.maximum(values, least)) @ vectors.T)
 
 
 def softmax_by_layer(logits: Floats, stops: Any) -> Floats:
