@@ -184,7 +184,10 @@ def triangles(covariance: Floats) -> Floats:
     What is none, by rounding or because a file says so, becomes one that is near.
     """
     try:
-        return np.asarray(np.linalg.cholesky(covariance))
+        found = np.asarray(np.linalg.cholesky(covariance))
+        if not np.isnan(found).any():
+            return found
+        raise np.linalg.LinAlgError("no numbers")
     except np.linalg.LinAlgError:
         finite = np.nan_to_num(covariance, nan=0.0, posinf=_LARGEST, neginf=-_LARGEST)
         values, vectors = np.linalg.eigh(np.clip(finite, -_LARGEST, _LARGEST))
