@@ -19,7 +19,6 @@ from sklearn.exceptions import NotFittedError
 import rhokit
 from rhokit import (
     DMKDE,
-    CellMoments,
     DensityMatrix,
     DMKDClassifier,
     FourierFeatures,
@@ -33,7 +32,7 @@ from rhokit import (
     QuadratureFeatures,
     SoftmaxFeatures,
 )
-from rhokit.core import FeatureMean, ToeplitzDensityMatrix
+from rhokit.core import CellMoments, FeatureMean, ToeplitzDensityMatrix
 from rhokit.features import MAPS as MAPS_BY_NAME
 from rhokit.features import FeatureMap
 from rhokit.io.container import unpack
