@@ -52,7 +52,7 @@ class TestFewRows:
     def test_copies_and_weights_are_no_more_rows(self, d, width):
         ends = np.array([[0.0], [width]]) * np.ones(d)
         some = np.linspace(0, 1, 9)[:, None] * ends[1]
-        model = DMKDE(gamma=1.0, random_state=0, n_components=2)
+        model = DMKDE(gamma=1.0, scale=None, random_state=0, n_components=2)
         copies = clone(model).fit(np.repeat(ends, 7, axis=0))
         weights = [1, 0, 0, 0, 0, 0, 0, 0, 2]
         weighted = clone(model).fit(some, sample_weight=weights)
