@@ -152,7 +152,7 @@ DENSITIES = {
 CLASSES = {
     "classes fourier": EstimatorCase(DMKDClassifier(**FOURIER), target=names_of),
     "classes landmarks": EstimatorCase(DMKDClassifier(**LANDMARKS)),
-    "classes grid": EstimatorCase(DMKDClassifier(**GRID)),
+    "classes grid": EstimatorCase(DMKDClassifier(**GRID, scale=None)),
     "classes rejecting": EstimatorCase(
         DMKDClassifier(**LANDMARKS, reject=0.1, reject_label=-1, priors="uniform")
     ),

@@ -49,7 +49,7 @@ def score_of(name, answers, *, ours=False, reason=None):
 
 def test_no_row_vouches_for_itself(rows):
     gamma = 0.7
-    model = Density({"threads": 1}, gamma=gamma)
+    model = Density({"threads": 1}, gamma=gamma, scale=None)
     model.fit(rows)
     kernels = np.exp(-gamma * cdist(rows, rows, "sqeuclidean"))
     np.fill_diagonal(kernels, 0)

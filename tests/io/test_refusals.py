@@ -138,7 +138,6 @@ class TestParameters:
             ("gamma", -1.0),
             ("gamma", 0),
             ("gamma", "wide"),
-            ("gamma", None),
             ("gamma", {"float": "nan"}),
             ("n_components", 0),
             ("n_components", 1.5),

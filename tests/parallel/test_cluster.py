@@ -105,7 +105,11 @@ class TestCluster:
         rng = np.random.default_rng(0)
         rows = rng.normal(size=(1600, 40))
         model = DMKDE(
-            gamma=0.01, scale=None, n_components=1200, random_state=0
+            gamma=0.01,
+            scale=None,
+            feature_map="landmarks",
+            n_components=1200,
+            random_state=0,
         ).prepare(rows)
         assert len(pickle.dumps(model)) > 10_000_000
         fit(model, da.from_array(rows, chunks=(800, 40)))

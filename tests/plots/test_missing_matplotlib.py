@@ -10,8 +10,8 @@ import numpy as np
 from rhokit import DMKDE
 from rhokit.plots import DensityDisplay, ScoreDisplay
 
-X = np.random.default_rng(0).normal(size=(50, 3))
-model = DMKDE(n_components=16, gamma=1.0, random_state=0).fit(X)
+X = np.random.default_rng(0).normal(size=(50, 2))
+model = DMKDE(random_state=0).fit(X)
 for draw in (
     lambda: DensityDisplay.from_estimator(model),
     lambda: DensityDisplay.from_estimator(model, columns=0),

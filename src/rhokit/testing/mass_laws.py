@@ -21,6 +21,8 @@ _MOST_LATTICE_COLUMNS = 3
 # More columns are integrated over by chance.
 _DRAWS = 2**15
 _CHANCE = 0.02
+# γ of what mosaics are integrated by, which have none of their own.
+_WIDE = 0.5
 _TOLERANCE = {np.dtype(np.float64): 1e-6, np.dtype(np.float32): 1e-4}
 
 
@@ -62,12 +64,16 @@ def _integral(model: Any, rows: Floats) -> tuple[float, float]:
     schema = plan.columns.schema
     scaled = plan.scaling.apply(rows.astype(np.float64))
     numbers = np.ones(scaled.shape[1], bool) if schema is None else schema.is_number
-    if numbers.sum() <= _MOST_LATTICE_COLUMNS:
-        nodes, volume = _lattice(scaled[:, numbers], plan.gamma)
+    few = plan.gamma is not None and numbers.sum() <= _MOST_LATTICE_COLUMNS
+    if few or not numbers.any():
+        nodes, volume = _lattice(scaled[:, numbers], plan.gamma or _WIDE)
         log_volumes, more = np.full(len(nodes), np.log(volume)), 0.0
     else:
         proposal = Proposal.from_rows(
-            scaled[:, numbers], None, plan.gamma, np.random.default_rng(0)
+            scaled[:, numbers],
+            None,
+            _WIDE if plan.gamma is None else plan.gamma,
+            np.random.default_rng(0),
         )
         nodes = proposal.draw(_DRAWS, np.random.default_rng(1))
         drawn = proposal.log_density(nodes) - np.log(2 * np.pi) * numbers.sum() / 2
