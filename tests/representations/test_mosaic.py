@@ -146,6 +146,27 @@ def test_a_row_left_out_of_its_own_cell():
     assert_allclose(found, unlearned(model, X, len(X) - 1), 1e-5)
 
 
+def test_rows_of_a_cell_as_narrow_as_can_be_are_left_out():
+    """Where copies make a cell, its least variance is all that it has."""
+    few = np.repeat([[3.0, -3.0], [4.0, 4.0]], 3, axis=0)
+    X = np.concatenate([np.random.default_rng(0).normal(size=(60, 2)), few])
+    model = DMKDE(feature_map="mosaic", random_state=0).fit(X)
+    found = model.score_samples(X, leave_one_out=True)
+    wanted = [unlearned(model, X, i) for i in range(len(X))]
+    assert_allclose(found, wanted, rtol=2e-3, atol=2e-3)
+
+
+def test_cells_that_forgot_all_their_rows_are_gone():
+    apart = np.random.default_rng(0).normal(size=(80, 2)) * 1e-3 + [50.0, -50.0]
+    X = np.concatenate([np.random.default_rng(1).normal(size=(200, 2)), apart])
+    model = DMKDE(feature_map="mosaic", random_state=0).fit(X).unlearn(apart)
+    alone = model.blank().partial_fit(X[:200])
+    queries = X[::7]
+    wanted = np.exp(alone.score_samples(queries))
+    found = np.exp(model.score_samples(queries))
+    assert_allclose(found, wanted, rtol=0, atol=1e-6 * wanted.max())
+
+
 def test_classes_of_rows_are_sums_of_their_own():
     """Two halves of the rows measure what the mixture of both does."""
     model, X = fitted("numbers"), numbers()

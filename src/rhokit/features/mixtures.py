@@ -39,6 +39,8 @@ _START_ROWS = 2000
 _LEAST_WEIGHT = 1e-2
 _LEAST_LAYER = 0.02
 _STACKING_STEPS = 200
+# Share of a layer's weight that is rounding.
+_ROUNDING = 1e-12
 # How fast belonging to a cell falls with squared distance, where rows are not shared.
 _STEEPNESS = 1e8
 
@@ -99,7 +101,7 @@ class CellPrior:
         B.
     size : array of shape (C,)
         s.
-    floor : float
+    floor : float, or array of shape (C, 1)
         h².
     """
 
@@ -107,7 +109,7 @@ class CellPrior:
     smoothing: float
     shape: Floats
     size: Floats
-    floor: float
+    floor: Any
 
     @classmethod
     def pooled(
@@ -150,6 +152,9 @@ class CellPrior:
         d = len(self.shape)
         weight = np.maximum(moments[:, 0], 0.0)
         all_rows = max(float(weight.sum()), np.finfo(float).tiny)
+        # What forgetting leaves of a cell is rounding, and no row.
+        weight = np.where(weight > _ROUNDING * all_rows, weight, 0.0)
+        moments = np.where(weight[:, None] > 0, moments, 0.0)
         mean, scatter = centred(moments, d)
         strength = self.strength * all_rows
         known = weight + strength

@@ -8,12 +8,16 @@ from scipy.special import logsumexp
 
 from rhokit.features import MosaicFeatures
 from rhokit.features.cells import n_quadratic
+from rhokit.features.mixtures import CellPrior
 
 Floats = NDArray[np.float64]
 
 # Priors shrink with the rows that are left. They are the same for all masses between
 # two steps of this many in a factor of two, which need not be told apart.
 _STEPS = 8
+# Share of a layer's weight that is rounding, and least share of a least variance.
+_ROUNDING = 1e-12
+_LEAST_SHARE = 1e-3
 
 
 def log_without(
@@ -24,8 +28,6 @@ def log_without(
     mass: Floats,
 ) -> Floats:
     """Log-density (n,) of rows by a state's sums (C, m), each row's share left out.
-
-    The share of a cell's least variance that goes with the row is left in.
 
     Parameters
     ----------
@@ -51,11 +53,12 @@ def _log_without(
     mosaic: MosaicFeatures, total: Floats, columns: Floats, own: Floats, mass: float
 ) -> Floats:
     """Of rows of about the same mass, by their masses in the cells (n, C)."""
-    d = mosaic.n_numbers
+    q = n_quadratic(mosaic.n_numbers)
     logs = np.full((len(columns), mosaic.n_cells_), -np.inf)
     parts = zip(mosaic.priors(), mosaic.layers, mosaic.layer_weights_, strict=True)
     for prior, cells, layer_weight in parts:
-        weight, out = total[cells, 0], own[:, cells]
+        moments, out = total[cells], own[:, cells]
+        weight = moments[:, 0]
         all_rows = float(weight.sum())
         rest_of_all = max(1 - mass / all_rows, 0.0) if all_rows > 0 else 0.0
         prior = replace(
@@ -63,36 +66,19 @@ def _log_without(
             strength=prior.strength * rest_of_all,
             smoothing=prior.smoothing * rest_of_all,
         )
-        mixture = prior.mixture(total[cells], mosaic.shares_)
-        left = np.where(weight - out > 1e-9 * weight, weight - out, 0.0)
-        plain = replace(
-            mixture,
-            log_weight=np.zeros(len(weight)),
-            log_shares=mixture.log_shares[:, :0],
-        )
-        q = n_quadratic(d)
-        at_mean = -0.5 * (
-            d * np.log(2 * np.pi) + np.linalg.slogdet(mixture.covariance)[1]
-        )
-        density = columns[:, :q] @ plain.coefficients()
-        # Squared distance a in units of the scatter A, and that of it without the row.
-        strength, more = prior.strength * all_rows, prior.smoothing * all_rows
-        known = weight + strength
+        left = np.where(weight - out > _ROUNDING * all_rows, weight - out, 0.0)
+        args = moments, columns[:, :q], out, left
+        # A row is in a cell or it is not, and takes its share of the least variance.
+        known = weight + prior.strength * all_rows
+        shares = 1 - mass / np.maximum(known, np.finfo(float).tiny)
+        less = prior.floor * np.maximum(shares, _LEAST_SHARE)[:, None]
+        inside = _log_normal(replace(prior, floor=less), *args)
+        log_normal = np.where(out > mass / 2, inside, _log_normal(prior, *args))
+        onehot = columns[:, q:]
         with np.errstate(divide="ignore", invalid="ignore"):
-            distance = np.maximum(2 * (at_mean - density), 0) / known
-            share = out * weight / left
-            rest = np.maximum(1 - share * distance, 1e-12)
-            known_left = left + strength
-            moved = (weight / left) ** 2
-            log_normal = (
-                at_mean
-                - 0.5 * np.log(rest)
-                + 0.5 * d * np.log(known_left / known)
-                - 0.5 * known_left * moved * distance / rest
-            )
-            counts = np.maximum(total[cells, q:], 0)
-            onehot = columns[:, q:]
             if onehot.shape[1]:
+                more = prior.smoothing * all_rows
+                counts = np.maximum(moments[:, q:], 0)
                 log_normal += _categories_left(
                     counts, onehot, out, left, more * mosaic.shares_, more
                 )
@@ -100,6 +86,40 @@ def _log_without(
             each = np.log(left / total_left) + np.log(layer_weight) + log_normal
         logs[:, cells] = np.where(left > 0, each, -np.inf)
     return np.asarray(logsumexp(logs, axis=1))
+
+
+def _log_normal(
+    prior: CellPrior, moments: Floats, features: Floats, out: Floats, left: Floats
+) -> Floats:
+    """Logarithms (n, C) of the cells' normal densities at rows, without these.
+
+    Without a row a cell's scatter has changed by a matrix of rank one, whose
+    determinant and inverse follow.
+    """
+    weight, d = moments[:, 0], len(prior.shape)
+    nothing = np.zeros(moments.shape[1] - n_quadratic(d))
+    mixture = prior.mixture(moments, nothing)
+    plain = replace(
+        mixture,
+        log_weight=np.zeros(len(weight)),
+        log_shares=mixture.log_shares[:, :0],
+    )
+    log_det = np.linalg.slogdet(mixture.covariance)[1]
+    at_mean = -0.5 * (d * np.log(2 * np.pi) + log_det)
+    density = features @ plain.coefficients()
+    strength = prior.strength * float(weight.sum())
+    known = weight + strength
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        # Squared distance in units of the scatter, and of that without the row.
+        distance = np.maximum(2 * (at_mean - density), 0) / known
+        rest = np.maximum(1 - out * weight / left * distance, 1e-12)
+        known_left = left + strength
+        return np.asarray(
+            at_mean
+            - 0.5 * np.log(rest)
+            + 0.5 * d * np.log(known_left / known)
+            - 0.5 * known_left * (weight / left) ** 2 * distance / rest
+        )
 
 
 def _categories_left(
