@@ -71,7 +71,7 @@ def compare(train: NDArray[Any], held_out: NDArray[Any], what: str) -> Compariso
 def warm_up(rows: NDArray[Any]) -> None:
     """Let numba compile for rows like these, so that no clock counts it."""
     some = rows[:64]
-    for model in (DMKDE(gamma=1.0, n_components=16), DMKDE(random_state=SEED)):
+    for model in (DMKDE(gamma=1e-4, n_components=16), DMKDE(random_state=SEED)):
         model.fit(some).score_samples(some)
 
 
