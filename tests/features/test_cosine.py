@@ -23,3 +23,12 @@ def test_single_precision_has_the_phases_of_double(form, away):
     assert found.dtype in (np.float32, np.complex64)
     size = np.abs(expected).max()
     assert_allclose(found, expected, rtol=0, atol=size * (ERROR + 2e-6))
+
+
+def test_frequencies_of_zero_take_rows_however_far_away():
+    rows = np.random.default_rng(0).normal(size=(20, 3))
+    fitted = FourierFeatures(n_components=8, random_state=0).fit(rows)
+    still = fitted.with_frequencies(np.zeros_like(fitted.frequencies_), fitted.phases_)
+    far = np.array([[np.inf, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    first, second = still.columns(far)[0]
+    assert np.array_equal(first, second)

@@ -17,6 +17,7 @@ _TWO_PI = 2 * np.pi
 _PHASE_ERROR = 1e-5
 # From here on no digit of a phase is left; up to here a quarter turn is exact.
 _MOST_TURNS = 2.0**50
+_LEAST_TURNS = 1e-200
 
 
 class CosineFeatures(GaussianFeatures):
@@ -81,7 +82,8 @@ class CosineFeatures(GaussianFeatures):
         error = self._turns_per_unit * largest * float(np.finfo(self.dtype_).eps)
         if error <= _PHASE_ERROR:
             return rows, self._turns
-        farthest = _MOST_TURNS / self._turns_per_unit
+        # A file may hold frequencies that are all zero, and rows may be infinite.
+        farthest = _MOST_TURNS / max(self._turns_per_unit, _LEAST_TURNS)
         wide = rows.astype(np.float64)
         return np.clip(wide, -farthest, farthest, out=wide), self._wide_turns
 
