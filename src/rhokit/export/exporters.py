@@ -28,8 +28,8 @@ class Exporters(Generic[Exporter]):
     Examples
     --------
     >>> from rhokit.export import MAP_EXPORTERS
-    >>> MAP_EXPORTERS.names()
-    ['fourier', 'landmarks', 'onehot', 'quadrature', 'softmax']
+    >>> {"fourier", "landmarks"} <= set(MAP_EXPORTERS.names())
+    True
     """
 
     def __init__(self, what: str) -> None:
