@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 from threadpoolctl import ThreadpoolController, threadpool_info
 
 from rhokit import DMKDE
-from rhokit.fast import blas_threads, map_blocks
+from rhokit.fast import blas_threads, map_blocks, map_jobs
 from rhokit.fast.blocks import one_worker
 
 
@@ -248,3 +248,17 @@ class TestResults:
         np.testing.assert_allclose(
             alone, self.learn(), atol=1e-12 * np.abs(alone).max()
         )
+
+
+class TestJobs:
+    def test_each_is_alone_and_answers_come_in_order(self):
+        found = map_jobs(lambda job: (job, look()), list("abcd"))
+        assert [job for job, _ in found] == list("abcd")
+        for _, (threads, workers, idents, limits) in found:
+            assert (threads, workers, limits) == (1, {0}, {1})
+            assert threading.get_ident() not in idents
+        assert blas_limits() == {2}
+
+    def test_a_single_one_has_all_cores(self):
+        ((threads, workers, *_),) = map_jobs(lambda job: look(), [None])
+        assert (threads, workers) == (2, {0, 1})

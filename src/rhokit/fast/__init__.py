@@ -4,6 +4,7 @@ from rhokit.fast.blocks import (
     blas_threads,
     block_rows,
     map_blocks,
+    map_jobs,
     one_worker,
     small_algebra,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "gaussian_sums",
     "joint_factor",
     "map_blocks",
+    "map_jobs",
     "may_be_thin",
     "one_worker",
     "pivoted_factor",

@@ -6,7 +6,7 @@ in parallel too.
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from functools import cache
@@ -15,6 +15,7 @@ from typing import TypeVar
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
+Job = TypeVar("Job")
 Result = TypeVar("Result")
 
 # A block holds about this many numbers: large enough for full BLAS speed, small
@@ -137,6 +138,24 @@ def small_algebra(dim: int) -> Iterator[None]:
         return
     with _LIMIT.hold(), _controller("openmp").limit(limits=1):
         yield
+
+
+def map_jobs(work: Callable[[Job], Result], jobs: Sequence[Job]) -> list[Result]:
+    """Call ``work(job)`` for jobs that are large and know nothing of each other.
+
+    They run side by side, each in one thread, BLAS included; what takes longest should
+    come first. Results are in the order of the jobs.
+    """
+    workers = min(blas_threads(), len(jobs))
+    if workers <= 1:
+        return [work(job) for job in jobs]
+
+    def alone(job: Job) -> Result:
+        with one_worker():
+            return work(job)
+
+    with _LIMIT.hold(), ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(alone, jobs))
 
 
 def map_blocks(

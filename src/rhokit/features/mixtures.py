@@ -7,6 +7,7 @@ are, and what one of them made of chance the others do not share.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,11 +27,15 @@ from rhokit.features.cells import (
 Floats = NDArray[np.float64]
 
 # Numbers of cells in steps of about three; a cell has at least so many rows on average.
-_LADDER = (1, 3, 10, 30, 100, 300)
+_LADDER = (3, 10, 30, 100, 300)
 _LEAST_ROWS = 4
+# Of a prior, in rows.
+_STRENGTH = 3.0
 # Multiplications of a step of expectation and maximisation that are worth their time;
 # and where cells have fewer rows than columns, which seldom gains.
 _MOST_WORK, _MOST_WORK_OF_FEW = 1e10, 3e8
+# Features that are kept rather than made again: 256 MB.
+_MOST_KEPT = 2**25
 _STEPS, _LAST_STEPS = 20, 5
 _LEAST_GAIN = 3e-3
 _LLOYD_STEPS = 8
@@ -68,8 +73,19 @@ class WeightedRows:
         """Some of the rows."""
         return WeightedRows(self.z[which], self.onehot[which], self.mass[which])
 
-    def features(self, block: Any = slice(None)) -> Floats:
+    def features(self, block: slice = slice(None)) -> Floats:
         """Of a block of rows, shape (b, q + w)."""
+        n_features = n_quadratic(self.z.shape[1]) + self.onehot.shape[1]
+        if len(self) * n_features <= _MOST_KEPT:
+            return self._all_features[block]
+        return self._made(block)
+
+    @cached_property
+    def _all_features(self) -> Floats:
+        """Of all rows: steps of expectation and maximisation ask again and again."""
+        return self._made(slice(None))
+
+    def _made(self, block: slice) -> Floats:
         z, onehot = self.z[block], self.onehot[block]
         q = n_quadratic(z.shape[1])
         out = np.empty((len(z), q + onehot.shape[1]))
@@ -316,19 +332,23 @@ def _cluster_sums(rows: WeightedRows, centres: Floats, values: Any) -> Floats:
     return np.asarray(sum(sums[worker] for worker in sorted(sums)))
 
 
-def settings(n_rows: int, d: int, most_cells: int) -> Iterator[tuple[int, float]]:
-    """Numbers of cells and strengths of priors that are worth a try."""
+def settings(n_rows: int, d: int, n_cells: int | None) -> Iterator[tuple[int, float]]:
+    """Numbers of cells and strengths of priors that are worth a try.
+
+    Where a number of cells is given, it is that, and a background of one cell.
+    """
+    yield 1, 0.0
+    if n_cells is not None:
+        if 1 < n_cells <= n_rows:
+            yield n_cells, _STRENGTH
+        return
     q = n_quadratic(d)
-    for n_cells in _LADDER:
-        too_few = n_cells > 1 and _LEAST_ROWS * n_cells > n_rows
-        most = _MOST_WORK_OF_FEW if d * n_cells > n_rows else _MOST_WORK
-        too_slow = 4.0 * n_rows * q * n_cells > most and n_cells > 3
-        if n_cells > most_cells or too_few or too_slow:
+    for rung in _LADDER:
+        most = _MOST_WORK_OF_FEW if d * rung > n_rows else _MOST_WORK
+        too_slow = 4.0 * n_rows * q * rung > most and rung > 3
+        if _LEAST_ROWS * rung > n_rows or too_slow:
             return
-        yield n_cells, 0.0
-        if n_cells > 1:
-            yield n_cells, 3.0
-            yield n_cells, d + 1.0
+        yield from ((rung, strength) for strength in (0.0, _STRENGTH, d + 1.0))
 
 
 def stacked_weights(logs: Floats, mass: Floats) -> Floats:

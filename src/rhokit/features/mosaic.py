@@ -56,7 +56,8 @@ class MosaicFeatures(FeatureMap):
         estimate of this γ: rows are then cut into ``n_cells`` cells by k-means. Without
         it, the likeliest mosaic is taken.
     n_cells : int, optional
-        Most cells of a layer: 300, and 1,024 with a γ.
+        Of one layer beside a background of one cell, which is quick; without it, layers
+        of 1 to 300 cells are tried and mixed. With a γ, 1,024.
     random_state : int, RandomState or Generator, optional
 
     Attributes

@@ -1,5 +1,6 @@
 """How a mosaic is chosen: shapes of columns, layers of cells, and their weights."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from rhokit.fast import map_jobs
 from rhokit.features.mixtures import (
     Layer,
     WeightedRows,
@@ -24,15 +26,16 @@ from rhokit.validation import generator
 
 Floats = NDArray[np.float64]
 
-# A mosaic is chosen from at most so many rows.
-_ROWS = 20_000
+# A mosaic is chosen from at most so many rows; one of few cells, from so many of them
+# per cell, and at least some.
+_ROWS, _ROWS_PER_CELL, _LEAST_ROWS = 20_000, 400, 4000
 # Of fewer rows than the first, a fifth is held out, three times; of fewer than the
 # second, twice; of more, once.
 _FEW_ROWS, _SOME_ROWS = 500, 2000
 _FOLDS = 5
 # Shapes are compared by mixtures of so many cells.
 _SHAPE_CELLS, _SHAPE_STRENGTH = 10, 3.0
-_MOST_CELLS, _KERNEL_CELLS = 300, 1024
+_KERNEL_CELLS = 1024
 # Rows that a cell of a kernel density stands for, at least.
 _KERNEL_ROWS = 2
 
@@ -85,8 +88,8 @@ class MosaicChoice:
     schema : Schema, optional
     floor : float
         Variance that every cell has in every direction.
-    most_cells : int, optional
-        Of a layer.
+    n_cells : int, optional
+        Of the one layer beside the background, instead of layers of several.
     random_state : int, RandomState or Generator, optional
     """
 
@@ -97,15 +100,15 @@ class MosaicChoice:
         zeros: Floats,
         schema: Schema | None,
         floor: float,
-        most_cells: int | None,
+        n_cells: int | None,
         random_state: Any,
     ) -> None:
         self.tried: list[TriedLayer] = []
-        self._floor, self._most_cells = floor, most_cells
+        self._floor, self._n_cells = floor, n_cells
         rng = generator(random_state)
         self._seed = int(rng.integers(2**31 - 1))
         total = float(len(rows) if weights is None else weights.sum())
-        rows, mass = distinct_rows(rows, weights, _ROWS, rng)
+        rows, mass = distinct_rows(rows, weights, _most_rows(n_cells), rng)
         # Units of columns change the last digits of scaled rows, which must not count.
         rows = rows.astype(np.float32).astype(np.float64)
         is_number = np.ones(rows.shape[1], bool) if schema is None else schema.is_number
@@ -132,7 +135,7 @@ class MosaicChoice:
             shapes = ColumnShapes.lines(self._numbers.shape[1])
             rows, _ = self._bent(shapes)
             most = max(1, len(rows) // _KERNEL_ROWS)
-            n_cells = min(self._most_cells or _KERNEL_CELLS, most)
+            n_cells = min(self._n_cells or _KERNEL_CELLS, most)
             rng = np.random.default_rng(self._seed)
             return shapes, [kernel_layer(rows, n_cells, self._floor, rng)], np.ones(1)
         shapes = self._shapes()
@@ -156,8 +159,8 @@ class MosaicChoice:
         rows, log_volume = self._bent(shapes)
         out = self._held_out[0]
         inside = rows.among(~out)
-        n_cells = min(_SHAPE_CELLS, max(1, len(inside) // 8))
-        layer = self._fit(inside, n_cells, _SHAPE_STRENGTH, seed=0)
+        n_cells = min(self._n_cells or _SHAPE_CELLS, _SHAPE_CELLS, len(inside) // 8)
+        layer = self._fit(inside, [(max(1, n_cells), _SHAPE_STRENGTH)], 0)
         logs = layer.mixture(self.shares).log_density(rows.among(out).features())
         return float(np.average(logs + log_volume[out], weights=self._mass[out]))
 
@@ -171,17 +174,16 @@ class MosaicChoice:
         """Layers that count, of all rows, and their weights (L,)."""
         n_left = int((~self._held_out[0]).sum())
         if not n_left:
-            return [self._fit(rows, 1, 1.0, seed=0)], np.ones(1)
-        d = rows.z.shape[1]
-        tried = list(settings(n_left, d, self._most_cells or _MOST_CELLS))
-        logs, found = [], []
-        for out in self._held_out:
-            inside, features = rows.among(~out), rows.among(out).features()
-            layers = [
-                self._fit(inside, n_cells, strength, seed)
-                for seed, (n_cells, strength) in enumerate(tried)
-            ]
-            found.append(layers)
+            return [self._fit(rows, [(1, 1.0)], 0)], np.ones(1)
+        tried = list(settings(n_left, rows.z.shape[1], self._n_cells))
+        folds = [rows.among(~out) for out in self._held_out]
+        jobs = [(fold, k) for fold in folds for k in range(len(tried))]
+        # Layers of most cells take longest, and come first.
+        found = map_jobs(lambda job: self._fit(job[0], tried, job[1]), jobs[::-1])[::-1]
+        logs = []
+        for fold, out in enumerate(self._held_out):
+            features = rows.among(out).features()
+            layers = found[fold * len(tried) : (fold + 1) * len(tried)]
             mixtures = [layer.mixture(self.shares) for layer in layers]
             logs.append(np.stack([m.log_density(features) for m in mixtures], axis=1))
         every = np.concatenate(logs)
@@ -189,16 +191,21 @@ class MosaicChoice:
         weights = stacked_weights(every, mass)
         self._keep(tried, every, mass, weights)
         kept = np.flatnonzero(worthwhile(weights))
-        if len(self._held_out) == 1:
-            layers = [improve_layer(found[0][k], rows, self.shares) for k in kept]
-        else:
-            layers = [self._fit(rows, *tried[k], seed=int(k)) for k in kept]
+
+        def of_all_rows(k: int) -> Layer:
+            if len(self._held_out) == 1:
+                return improve_layer(found[k], rows, self.shares)
+            return self._fit(rows, tried, k)
+
+        layers = map_jobs(of_all_rows, kept[::-1].tolist())[::-1]
         return layers, weights[kept] / weights[kept].sum()
 
     def _fit(
-        self, rows: WeightedRows, n_cells: int, strength: float, seed: int
+        self, rows: WeightedRows, tried: Sequence[tuple[int, float]], k: int
     ) -> Layer:
-        rng = np.random.default_rng([seed, self._seed])
+        """The layer of setting k, whose seed is its place."""
+        n_cells, strength = tried[k]
+        rng = np.random.default_rng([k, self._seed])
         return fit_layer(rows, n_cells, strength, self._floor, self.shares, rng)
 
     def _keep(
@@ -218,6 +225,13 @@ class MosaicChoice:
         total = sum(n_cells for n_cells, _ in tried)
         score = float(np.average(together, weights=mass))
         self.tried.append(TriedLayer(total, np.nan, score, 1.0, len(logs)))
+
+
+def _most_rows(n_cells: int | None) -> int:
+    """How many rows a mosaic is chosen from."""
+    if n_cells is None:
+        return _ROWS
+    return min(_ROWS, max(_LEAST_ROWS, _ROWS_PER_CELL * n_cells))
 
 
 def _sizes(schema: Schema | None) -> Floats:
