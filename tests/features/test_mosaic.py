@@ -9,7 +9,7 @@ from scipy.stats import multivariate_normal
 
 from rhokit import DMKDE
 from rhokit.features import MosaicFeatures
-from rhokit.features.cells import CellMixture, definite, quadratic_features
+from rhokit.features.cells import CellMixture, CellRows, definite, quadratic_features
 from rhokit.features.mixtures import (
     CellPrior,
     Layer,
@@ -176,6 +176,21 @@ class TestPriors:
         assert_allclose(found, mixture.covariance, 1e-9)
 
 
+class TestRows:
+    @pytest.mark.parametrize(("d", "n_cells"), [(3, 2), (16, 8), (16, 9), (40, 1)])
+    def test_with_products_and_without(self, d, n_cells):
+        rng = np.random.default_rng(d)
+        onehot = np.eye(3)[rng.integers(3, size=50)]
+        z = rng.normal(size=(50, d))
+        rows = CellRows(np.column_stack([np.ones(50), z, onehot]), d)
+        i, j = np.triu_indices(d)
+        features = np.column_stack([np.ones(50), z, z[:, i] * z[:, j], onehot])
+        coefficients = rng.normal(size=(features.shape[1], n_cells))
+        member = rng.random((50, n_cells))
+        assert_allclose(rows.values(coefficients), features @ coefficients, 1e-9, 1e-9)
+        assert_allclose(rows.sums(member), member.T @ features, 1e-10, 1e-10)
+
+
 class TestStacking:
     def test_weights_are_the_likeliest(self):
         rng = np.random.default_rng(0)
@@ -250,7 +265,7 @@ class TestChoice:
     def test_memberships_sum_to_one_in_every_layer(self, model):
         mosaic = model.feature_map_
         columns, _ = mosaic.columns(np.random.default_rng(0).normal(size=(9, 2)))
-        member = mosaic.memberships(columns)
+        member = mosaic.memberships(mosaic.cell_rows(columns))
         for own in mosaic.layers:
             assert_allclose(member[:, own].sum(axis=1), 1)
 

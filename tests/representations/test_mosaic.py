@@ -220,12 +220,13 @@ def test_logarithms_of_classes_add_up():
     """Memberships by the router's logarithms are those of a slow softmax."""
     model, X = fitted("numbers"), numbers(20, seed=3)
     columns, _ = model.feature_map_.columns(model.scaling_.apply(X))
-    logits = columns @ model.feature_map_.router_
+    rows = model.feature_map_.cell_rows(columns)
+    logits = rows.features @ model.feature_map_.router_
     start, parts = 0, []
     for stop in model.feature_map_.stops_:
         own = logits[:, start:stop]
         parts.append(np.exp(own - logsumexp(own, axis=1, keepdims=True)))
         start = stop
-    found = model.feature_map_.memberships(columns)
+    found = model.feature_map_.memberships(rows)
     assert_allclose(found, np.concatenate(parts, axis=1), 1e-12, 1e-300)
     assert_array_equal(found.shape, (20, model.feature_map_.n_cells_))

@@ -6,7 +6,7 @@ at all rows is one product of two matrices: quadratic features (n, q) times coef
 """
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ Floats = NDArray[np.float64]
 _BISECTIONS, _TAIL = 80, 40.0
 # Numbers of what is no covariance are cut off here.
 _LARGEST = 1e100
+# Products of columns need not be written down for so few cells of so many columns.
+_FEW_CELLS, _MANY_COLUMNS = 8, 16
 _LOG_TWO_PI = float(np.log(2 * np.pi))
 # Least eigenvalue of correlations that rounding has made indefinite.
 _LEAST_EIGENVALUE = 1e-10
@@ -50,6 +52,15 @@ def quadratic_features(z: Floats, out: Floats | None = None) -> Floats:
     return out
 
 
+def cell_features(z: Floats, onehot: Floats) -> Floats:
+    """Quadratic features of rows (n, d) and categories (n, w), shape (n, q + w)."""
+    q = n_quadratic(z.shape[1])
+    out = np.empty((len(z), q + onehot.shape[1]))
+    quadratic_features(z, out[:, :q])
+    out[:, q:] = onehot
+    return out
+
+
 def square(numbers: Floats, d: int) -> Floats:
     """Symmetric matrices (C, d, d) of their upper triangles (C, d (d + 1) / 2)."""
     i, j = pairs(d)
@@ -57,6 +68,64 @@ def square(numbers: Floats, d: int) -> Floats:
     whole[:, i, j] = numbers
     whole[:, j, i] = numbers
     return whole
+
+
+@dataclass(frozen=True, eq=False)
+class CellRows:
+    """Rows ``[1, z, categories]``, and what polynomials of cells make of them.
+
+    Parameters
+    ----------
+    columns : array of shape (n, 1 + d + w)
+        One, bent numbers, and ones and zeros of categories.
+    d : int
+        How many are numbers.
+    """
+
+    columns: Floats
+    d: int
+
+    @property
+    def z(self) -> Floats:
+        """The numbers, shape (n, d)."""
+        return self.columns[:, 1 : self.d + 1]
+
+    @property
+    def onehot(self) -> Floats:
+        """The categories, shape (n, w)."""
+        return self.columns[:, self.d + 1 :]
+
+    @cached_property
+    def features(self) -> Floats:
+        """With all products of numbers, shape (n, q + w)."""
+        return cell_features(self.z, self.onehot)
+
+    def _spares_products(self, n_cells: int) -> bool:
+        """Whether so few cells take less time than products of so many columns."""
+        return n_cells <= _FEW_CELLS and self.d >= _MANY_COLUMNS
+
+    def values(self, coefficients: Floats) -> Floats:
+        """Of polynomials with coefficients (q + w, C), shape (n, C)."""
+        if not self._spares_products(coefficients.shape[1]):
+            return np.asarray(self.features @ coefficients)
+        d, q = self.d, n_quadratic(self.d)
+        linear = np.concatenate([coefficients[: d + 1], coefficients[q:]])
+        values = self.columns @ linear
+        i, j = pairs(d)
+        halves = coefficients[d + 1 : q].T * np.where(i == j, 1.0, 0.5)
+        for c, form in enumerate(square(halves, d)):
+            values[:, c] += np.vecdot(self.z @ form, self.z)
+        return np.asarray(values)
+
+    def sums(self, member: Floats) -> Floats:
+        """Of features, weighed by how much rows belong to cells (n, C): (C, q + w)."""
+        if not self._spares_products(member.shape[1]):
+            return np.asarray(member.T @ self.features)
+        linear = member.T @ self.columns
+        i, j = pairs(self.d)
+        products = [((self.z * own[:, None]).T @ self.z)[i, j] for own in member.T]
+        parts = [linear[:, : self.d + 1], np.stack(products), linear[:, self.d + 1 :]]
+        return np.concatenate(parts, axis=1)
 
 
 @dataclass(frozen=True, eq=False)

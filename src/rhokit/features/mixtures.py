@@ -18,10 +18,10 @@ from sklearn.cluster import kmeans_plusplus
 from rhokit.fast import block_rows, map_blocks, small_algebra
 from rhokit.features.cells import (
     CellMixture,
+    cell_features,
     centred,
     definite,
     n_quadratic,
-    quadratic_features,
 )
 
 Floats = NDArray[np.float64]
@@ -37,7 +37,7 @@ _MOST_WORK, _MOST_WORK_OF_FEW = 1e10, 3e8
 # Features that are kept rather than made again: 256 MB.
 _MOST_KEPT = 2**25
 _STEPS, _LAST_STEPS = 20, 5
-_LEAST_GAIN = 3e-3
+_LEAST_GAIN = 1e-2
 _LLOYD_STEPS = 8
 _START_ROWS = 2000
 # Cells that lost their rows are dropped, and layers that hardly count.
@@ -78,20 +78,12 @@ class WeightedRows:
         n_features = n_quadratic(self.z.shape[1]) + self.onehot.shape[1]
         if len(self) * n_features <= _MOST_KEPT:
             return self._all_features[block]
-        return self._made(block)
+        return cell_features(self.z[block], self.onehot[block])
 
     @cached_property
     def _all_features(self) -> Floats:
         """Of all rows: steps of expectation and maximisation ask again and again."""
-        return self._made(slice(None))
-
-    def _made(self, block: slice) -> Floats:
-        z, onehot = self.z[block], self.onehot[block]
-        q = n_quadratic(z.shape[1])
-        out = np.empty((len(z), q + onehot.shape[1]))
-        quadratic_features(z, out[:, :q])
-        out[:, q:] = onehot
-        return out
+        return cell_features(self.z, self.onehot)
 
 
 @dataclass(frozen=True, eq=False)

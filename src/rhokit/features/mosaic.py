@@ -14,8 +14,8 @@ from rhokit.fast import block_rows
 from rhokit.features.base import Columns, FeatureMap
 from rhokit.features.cells import (
     CellMixture,
+    CellRows,
     n_quadratic,
-    quadratic_features,
     softmax_by_layer,
 )
 from rhokit.features.mixtures import CellPrior
@@ -186,7 +186,7 @@ class MosaicFeatures(FeatureMap):
 
     def restore(self) -> None:
         self.shapes_ = ColumnShapes(self.kinds_, *self.bends_)
-        self.n_columns_ = self.n_components_ = len(self.router_)
+        self.n_columns_ = self.n_components_ = 1 + len(self.kinds_) + len(self.shares_)
         self.n_cells_ = self.router_.shape[1]
         if not hasattr(self, "tried_"):
             self.tried_ = []
@@ -211,7 +211,7 @@ class MosaicFeatures(FeatureMap):
         row_scale: NDArray[Any] | None = None,
         out: NDArray[Any] | None = None,
     ) -> Columns:
-        """Quadratic features of bent rows, and half the logarithm of their volume.
+        """``[1, z, categories]`` of rows, and half the logarithm of their volume.
 
         It is half of it, since densities are squares of what columns are scaled by.
         """
@@ -219,22 +219,26 @@ class MosaicFeatures(FeatureMap):
             out = np.empty((len(rows), self.n_columns_))
         numbers = rows if self.schema_ is None else rows[:, self.schema_.is_number]
         z, log_volume = self.shapes_.apply(numbers)
-        q = n_quadratic(z.shape[1])
-        quadratic_features(z, out[:, :q])
-        out[:, q:] = onehot_of(self.schema_, rows)
+        d = z.shape[1]
+        out[:, 0], out[:, 1 : d + 1] = 1, z
+        out[:, d + 1 :] = onehot_of(self.schema_, rows)
         if row_scale is not None:
             out *= row_scale[:, None]
         return out, 0.5 * log_volume if relative else None
 
-    def memberships(self, columns: Floats) -> Floats:
-        """How much rows of columns (n, q + w) belong to cells, shape (n, C)."""
-        return softmax_by_layer(columns @ self.router_, self.stops_)
+    def cell_rows(self, columns: Floats) -> CellRows:
+        """Rows as cells see them."""
+        return CellRows(columns, self.n_numbers)
+
+    def memberships(self, rows: CellRows) -> Floats:
+        """How much rows belong to cells, shape (n, C)."""
+        return softmax_by_layer(rows.values(self.router_), self.stops_)
 
     def rows_per_block(
         self, n_rows: int, n_outcomes: int, batch_size: int | None, stretch: int
     ) -> int:
         """Of so many rows, how many are worked on at once."""
-        return block_rows(max(self.n_columns_, self.n_cells_), batch_size)
+        return block_rows(max(len(self.router_), self.n_cells_), batch_size)
 
     def reach(self, X: Any) -> NDArray[Any]:
         """One: cells are wherever rows are."""

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from rhokit.features import MosaicFeatures
-from rhokit.features.cells import n_quadratic
+from rhokit.features.cells import CellRows, n_quadratic
 from rhokit.features.mixtures import CellPrior
 
 Floats = NDArray[np.float64]
@@ -23,7 +23,7 @@ _LEAST_SHARE = 1e-3
 def log_without(
     mosaic: MosaicFeatures,
     total: Floats,
-    columns: Floats,
+    rows: CellRows,
     member: Floats,
     mass: Floats,
 ) -> Floats:
@@ -33,7 +33,7 @@ def log_without(
     ----------
     mosaic : MosaicFeatures
     total : array of shape (C, m)
-    columns : array of shape (n, m)
+    rows : CellRows
     member : array of shape (n, C)
         How much rows belong to cells.
     mass : array of shape (n,)
@@ -41,20 +41,20 @@ def log_without(
     """
     with np.errstate(divide="ignore"):
         alike = np.exp2(np.round(_STEPS * np.log2(mass)) / _STEPS)
-    logs = np.empty(len(columns))
+    logs = np.empty(len(mass))
     for each in np.unique(alike):
         some = alike == each
         own = member[some] * mass[some, None]
-        logs[some] = _log_without(mosaic, total, columns[some], own, float(each))
+        logs[some] = _log_without(mosaic, total, rows.features[some], own, float(each))
     return logs
 
 
 def _log_without(
-    mosaic: MosaicFeatures, total: Floats, columns: Floats, own: Floats, mass: float
+    mosaic: MosaicFeatures, total: Floats, features: Floats, own: Floats, mass: float
 ) -> Floats:
     """Of rows of about the same mass, by their masses in the cells (n, C)."""
     q = n_quadratic(mosaic.n_numbers)
-    logs = np.full((len(columns), mosaic.n_cells_), -np.inf)
+    logs = np.full((len(features), mosaic.n_cells_), -np.inf)
     parts = zip(mosaic.priors(), mosaic.layers, mosaic.layer_weights_, strict=True)
     for prior, cells, layer_weight in parts:
         moments, out = total[cells], own[:, cells]
@@ -67,14 +67,14 @@ def _log_without(
             smoothing=prior.smoothing * rest_of_all,
         )
         left = np.where(weight - out > _ROUNDING * all_rows, weight - out, 0.0)
-        args = moments, columns[:, :q], out, left
+        args = moments, features[:, :q], out, left
         # A row is in a cell or it is not, and takes its share of the least variance.
         known = weight + prior.strength * all_rows
         shares = 1 - mass / np.maximum(known, np.finfo(float).tiny)
         less = prior.floor * np.maximum(shares, _LEAST_SHARE)[:, None]
         inside = _log_normal(replace(prior, floor=less), *args)
         log_normal = np.where(out > mass / 2, inside, _log_normal(prior, *args))
-        onehot = columns[:, q:]
+        onehot = features[:, q:]
         with np.errstate(divide="ignore", invalid="ignore"):
             if onehot.shape[1]:
                 more = prior.smoothing * all_rows

@@ -137,7 +137,8 @@ def estimate_grid_memory(feature_map: Any, load: Load) -> MemoryEstimate:
 
 def estimate_cell_memory(feature_map: Any, load: Load) -> MemoryEstimate:
     """Bytes for a mosaic: see :func:`estimate_memory`."""
-    cells, m, d = feature_map.n_cells_, feature_map.n_columns_, feature_map.n_numbers
+    m, cells = feature_map.router_.shape
+    d = feature_map.n_numbers
     sums = load.n_outcomes * cells * m * 8
     rows = feature_map.rows_per_block(load.batch_rows, load.n_outcomes, None, 1)
     block = min(load.batch_rows, rows) * (2 * m + 3 * cells) * 8

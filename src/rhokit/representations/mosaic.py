@@ -80,7 +80,7 @@ class MosaicRepresentation(Representation):
     ) -> CellSums:
         """Sum features up by cells, per outcome."""
         mosaic, roots_of = self.mosaic, outcomes.roots_of
-        shape = (outcomes.count, mosaic.n_cells_, mosaic.n_columns_)
+        shape = (outcomes.count, mosaic.n_cells_, len(mosaic.router_))
         sums: dict[int, Floats] = {}
 
         def use(worker: int, which: Any, columns: Any, log_scale: Any) -> Floats:
@@ -90,11 +90,12 @@ class MosaicRepresentation(Representation):
                 if roots_of is None
                 else (mass[:, None] * roots_of(which) ** 2)
             )
-            member = mosaic.memberships(columns)
+            rows = mosaic.cell_rows(columns)
+            member = mosaic.memberships(rows)
             own = sums.setdefault(worker, np.zeros(shape))
             for k, each in enumerate(masses.T):
                 if each.any():
-                    own[k] += (member * each[:, None]).T @ columns
+                    own[k] += rows.sums(member * each[:, None])
             return np.asarray(masses.sum(axis=0))
 
         masses = self.plan.for_blocks(
@@ -142,7 +143,8 @@ class MosaicRepresentation(Representation):
         n_cells = self.mosaic.n_cells_
 
         def measured(columns: NDArray[Any]) -> Floats:
-            logs = (columns @ stacked).reshape(len(columns), len(mixtures), n_cells)
+            logs = self.mosaic.cell_rows(columns).values(stacked)
+            logs = logs.reshape(len(columns), len(mixtures), n_cells)
             top = logs.max(axis=2)
             logs -= top[:, :, None]
             np.exp(logs, out=logs)
@@ -165,9 +167,10 @@ class MosaicRepresentation(Representation):
         mosaic = self.mosaic
 
         def use(worker: int, which: Any, columns: Any, log_scale: Any) -> Floats:
-            member = mosaic.memberships(columns)
+            rows = mosaic.cell_rows(columns)
+            member = mosaic.memberships(rows)
             logs = [
-                log_without(mosaic, total, columns, member, own)
+                log_without(mosaic, total, rows, member, own)
                 for total, own in zip(state.total, mass[which].T, strict=True)
             ]
             measured = np.stack(logs, axis=1)
@@ -237,12 +240,11 @@ class MosaicRepresentation(Representation):
         for column, value in given.items():
             row[:, plan.columns.places([column])] = value
         scaled = plan.scale(row)
-        columns, _ = mosaic.columns(scaled)
+        known_row = mosaic.cell_rows(mosaic.columns(scaled)[0])
         numbers, shares = mosaic.places(sorted(given))
         if mosaic.outside(scaled)[:, numbers].any():
             raise ValueError("conditional: the density is zero where these values are")
-        d, onehot = mosaic.n_numbers, columns[0, n_quadratic(mosaic.n_numbers) :]
-        values = columns[0, 1 : d + 1][numbers]
+        onehot, values = known_row.onehot[0], known_row.z[0, numbers]
         rest_shares = mosaic.places(kept)[1]
         moments = []
         for each in self.mixtures(state):
