@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks import mosaic, real_data
 
-TINY = mosaic.Sizes(n=300, n_queries=50, n_streamed=600, n_drawn=5, repeats=1)
+TINY = mosaic.Sizes(300, 50, n_streamed=600, n_filed=900, n_drawn=5, repeats=1)
 
 
 def clusters(sizes):
@@ -29,11 +29,26 @@ def test_both_maps_are_timed_and_judged_on_the_same_rows():
 
 
 def test_alone_it_streams_is_saved_and_drawn_from():
-    pace, size, draw = mosaic.alone(TINY, d=3)
+    pace, share, size, draw = mosaic.alone(TINY, d=3)
+    assert share.value == pytest.approx(
+        pace.value * _n_cells(pace.case) * 16 / share.details["peak_flops"]
+    )
     assert pace.details["rows"] == 600
     assert pace.value > 0
     assert size.value > 500
     assert draw.details["rows"] == 5
+
+
+def _n_cells(case):
+    return int(case.split()[2])
+
+
+def test_a_file_is_compared_with_reading_and_learning():
+    pytest.importorskip("pyarrow")
+    (result,) = mosaic.file(TINY, d=3)
+    parts = result.details
+    expected = parts["reading"] + 900 / parts["rows_per_second"]
+    assert result.value == pytest.approx(parts["whole"] / expected)
 
 
 def test_tasks_are_clusters_real_rows_and_the_mosaic_alone(tmp_path, monkeypatch):
@@ -43,6 +58,6 @@ def test_tasks_are_clusters_real_rows_and_the_mosaic_alone(tmp_path, monkeypatch
     names = [task.name for task in mosaic.tasks(quick=False)]
     kinds = "clusters, 10", "clusters, 40", "covtype"
     pairs = [name for kind in kinds for name in (f"{kind}, few cells", kind)]
-    assert names == [*pairs, "alone"]
+    assert names == [*pairs, "alone, few cells", "alone", "file"]
     rows, queries = mosaic._cover(TINY)
     assert (rows.shape, queries.shape) == ((300, 10), (50, 10))

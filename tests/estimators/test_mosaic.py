@@ -352,7 +352,9 @@ class TestKernels:
         model = DMKDE(feature_map="mosaic", gamma=4.0, random_state=0).fit(X)
         mosaic = model.feature_map_
         columns, _ = mosaic.columns(model.scaling_.apply(X))
-        assert (mosaic.memberships(mosaic.cell_rows(columns)).max(axis=1) > 1 - 1e-6).mean() > 0.99
+        assert (
+            mosaic.memberships(mosaic.cell_rows(columns)).max(axis=1) > 1 - 1e-6
+        ).mean() > 0.99
 
 
 class TestStorage:
