@@ -109,7 +109,7 @@ class CellPrior:
         B.
     size : array of shape (C,)
         s.
-    floor : float, or array of shape (C, 1)
+    floor : float
         h².
     """
 
@@ -117,7 +117,7 @@ class CellPrior:
     smoothing: float
     shape: Floats
     size: Floats
-    floor: Any
+    floor: float
 
     @classmethod
     def pooled(
