@@ -133,7 +133,7 @@ def unlearned(model, rows, i):
 def test_rows_left_out_are_unlearned_and_asked(kind):
     model, rows = fitted(kind), DATA[kind]()
     found = model.score_samples(rows, leave_one_out=True)[:30]
-    assert_allclose(found, [unlearned(model, rows, i) for i in range(30)], 1e-5)
+    assert_allclose(found, [unlearned(model, rows, i) for i in range(30)], 1e-8)
     assert (found < model.score_samples(rows)[:30]).all()
 
 
@@ -143,7 +143,7 @@ def test_a_row_left_out_of_its_own_cell():
     few = MosaicFeatures(n_cells=30)
     model = DMKDE(feature_map=few, random_state=0).fit(X)
     found = model.score_samples(X, leave_one_out=True)[-1]
-    assert_allclose(found, unlearned(model, X, len(X) - 1), 1e-5)
+    assert_allclose(found, unlearned(model, X, len(X) - 1), 1e-8)
 
 
 def test_rows_of_a_cell_as_narrow_as_can_be_are_left_out():
@@ -153,7 +153,7 @@ def test_rows_of_a_cell_as_narrow_as_can_be_are_left_out():
     model = DMKDE(feature_map="mosaic", random_state=0).fit(X)
     found = model.score_samples(X, leave_one_out=True)
     wanted = [unlearned(model, X, i) for i in range(len(X))]
-    assert_allclose(found, wanted, rtol=2e-3, atol=2e-3)
+    assert_allclose(found, wanted, rtol=1e-6, atol=1e-6)
 
 
 def test_cells_that_forgot_all_their_rows_are_gone():
