@@ -7,6 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from rhokit.features.cells import CellMixture, mixed
+from rhokit.features.ends import ColumnEnds
+from rhokit.features.margins import Margins
 from rhokit.features.mixtures import (
     Layer,
     WeightedRows,
@@ -26,6 +29,11 @@ Floats = NDArray[np.float64]
 
 # A mosaic is chosen from at most so many rows.
 _ROWS = 20_000
+# How often splines are mended once there are layers, and how many nats per row that may
+# cost: it moves rows, which narrow cells must follow.
+_MENDINGS, _MOST_LOST = 3, 0.02
+# Quantiles of columns are those of at most so many.
+_MARGIN_ROWS = 200_000
 # Of fewer rows than the first, a fifth is held out, three times; of fewer than the
 # second, twice; of more, once.
 _FEW_ROWS, _SOME_ROWS = 500, 2000
@@ -105,14 +113,31 @@ class MosaicChoice:
         rng = generator(random_state)
         self._seed = int(rng.integers(2**31 - 1))
         total = float(len(rows) if weights is None else weights.sum())
+        seen = rows if weights is None else rows[weights > 0]
+        extremes = seen.min(axis=0), seen.max(axis=0)
+        # Of tails, all rows know more.
+        own = None if weights is None else weights[weights > 0]
+        if len(seen) > _MARGIN_ROWS:
+            some = rng.choice(len(seen), _MARGIN_ROWS, replace=False)
+            seen, own = seen[some], None if own is None else own[some]
         rows, mass = distinct_rows(rows, weights, _ROWS, rng)
+        is_number = np.ones(rows.shape[1], bool) if schema is None else schema.is_number
+        numbers = rows[:, is_number].astype(np.float64)
+        known = numbers.T, zeros[is_number], *(each[is_number] for each in extremes)
+        self.ends = [
+            ColumnEnds.of(column, mass, *map(float, rest))
+            for column, *rest in zip(*known, strict=True)
+        ]
+        own = np.ones(len(seen)) if own is None else own
+        self._margins = Margins.of(seen[:, is_number].astype(np.float64), own)
         # Units of columns change the last digits of scaled rows, which must not count.
         rows = rows.astype(np.float32).astype(np.float64)
-        is_number = np.ones(rows.shape[1], bool) if schema is None else schema.is_number
         # Masses of all rows: priors count for less, the more there are.
         mass *= total / mass.sum()
-        self._numbers, self._mass = rows[:, is_number], mass
-        self._zeros = zeros[is_number]
+        # Rounding must not take a row beyond an end.
+        if len(numbers):
+            numbers = np.clip(rows[:, is_number], numbers.min(0), numbers.max(0))
+        self._numbers, self._mass = numbers, mass
         self._onehot = onehot_of(schema, rows)
         # One row of all categories alike, that none is impossible.
         counts = mass @ self._onehot
@@ -129,7 +154,8 @@ class MosaicChoice:
         floor; else for what makes held-out rows likeliest.
         """
         if as_kernel:
-            shapes = ColumnShapes.lines(self._numbers.shape[1])
+            self.ends = [ColumnEnds() for _ in self.ends]
+            shapes = ColumnShapes.lines(len(self.ends))
             rows, _ = self._bent(shapes)
             most = max(1, len(rows) // _KERNEL_ROWS)
             n_cells = min(self._most_cells or _KERNEL_CELLS, most)
@@ -137,29 +163,69 @@ class MosaicChoice:
             return shapes, [kernel_layer(rows, n_cells, self._floor, rng)], np.ones(1)
         shapes = self._shapes()
         layers, weights = self._layers(self._bent(shapes)[0])
-        return shapes, layers, weights
+        return *self._settled(shapes, layers, weights), weights
 
     # ---- shapes ---------------------------------------------------------------------
 
     def _shapes(self) -> ColumnShapes:
-        """Bent columns where they make held-out rows likelier, else straight ones."""
+        """Bent columns where they make held-out rows likelier, else straight ones.
+
+        Splines mend what a mixture of few cells has too much or too little of.
+        """
         straight, bent = (
-            ColumnShapes.chosen(self._numbers, self._mass, self._zeros, straight)
+            ColumnShapes.chosen(self._numbers, self._mass, self.ends, straight)
             for straight in (True, False)
         )
-        if bent.are_lines or self._held_out[0].all():
+        if self._held_out[0].all():
             return straight
-        return bent if self._score(bent) > self._score(straight) else straight
+        best, (score, mixture) = straight, self._score(straight)
+        if not bent.are_lines:
+            own, its_mixture = self._score(bent)
+            if own > score:
+                best, score, mixture = bent, own, its_mixture
+        splines = self._margins.splines(best, mixture)
+        if splines is None:
+            return best
+        mended = best.mended(splines)
+        return mended if self._score(mended)[0] > score else best
 
-    def _score(self, shapes: ColumnShapes) -> float:
-        """Log-density of held-out rows, under a mixture of few cells."""
+    def _settled(
+        self, shapes: ColumnShapes, layers: list[Layer], weights: Floats
+    ) -> tuple[ColumnShapes, list[Layer]]:
+        """Splines that mend what all layers together have too much or too little of."""
+        if not len(shapes.splines) or not self._margins.has_tails:
+            return shapes, layers
+        before = shapes, layers
+        for _ in range(_MENDINGS):
+            mixture = mixed([each.mixture(self.shares) for each in layers], weights)
+            splines = self._margins.splines(shapes, mixture)
+            shapes = shapes.mended(splines or shapes.splines)
+            rows, _ = self._bent(shapes)
+            layers = [improve_layer(each, rows, self.shares, 1) for each in layers]
+        after = shapes, layers
+        lost = self._likelihood(*before, weights) - self._likelihood(*after, weights)
+        return after if lost < _MOST_LOST else before
+
+    def _likelihood(
+        self, shapes: ColumnShapes, layers: list[Layer], weights: Floats
+    ) -> float:
+        """Mean log-density of some of the rows under all layers."""
+        rows, log_volume = self._bent(shapes)
+        some = slice(None, None, max(1, len(rows) // _SOME_ROWS))
+        mixture = mixed([each.mixture(self.shares) for each in layers], weights)
+        logs = mixture.log_density(rows.features(some)) + log_volume[some]
+        return float(np.average(logs, weights=self._mass[some]))
+
+    def _score(self, shapes: ColumnShapes) -> tuple[float, CellMixture]:
+        """Log-density of held-out rows under a mixture of few cells, and that."""
         rows, log_volume = self._bent(shapes)
         out = self._held_out[0]
         inside = rows.among(~out)
         n_cells = min(_SHAPE_CELLS, max(1, len(inside) // 8))
         layer = self._fit(inside, n_cells, _SHAPE_STRENGTH, seed=0)
-        logs = layer.mixture(self.shares).log_density(rows.among(out).features())
-        return float(np.average(logs + log_volume[out], weights=self._mass[out]))
+        mixture = layer.mixture(self.shares)
+        logs = mixture.log_density(rows.among(out).features()) + log_volume[out]
+        return float(np.average(logs, weights=self._mass[out])), mixture
 
     def _bent(self, shapes: ColumnShapes) -> tuple[WeightedRows, Floats]:
         z, log_volume = shapes.apply(self._numbers)
