@@ -146,7 +146,7 @@ class TestMosaics:
     def test_magic(self, scale, tmp_path):
         X = single(real("density_magic")["X"])
         model = DMKDE(random_state=0, scale=scale).fit(X[:1000])
-        assert set(model.feature_map_.kinds_) > {0}
+        assert np.isfinite(model.feature_map_.shapes_.low).any()
         compare(model, X[1000:3000], tmp_path)
 
     @pytest.mark.parametrize("gamma", ["loo", 0.3])

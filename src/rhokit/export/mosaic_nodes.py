@@ -3,16 +3,20 @@
 import numpy as np
 
 from rhokit.export.exporters import REPRESENTATION_EXPORTERS
-from rhokit.export.graph import DOUBLE, Value
+from rhokit.export.graph import DOUBLE, INTEGER, Value
 from rhokit.features.cells import pairs
 from rhokit.features.mosaic import MosaicFeatures
-from rhokit.features.shapes import LOG, ColumnShapes
+from rhokit.features.shapes import LINEAR, LOG, ColumnShapes
+from rhokit.features.splines import Splines
 from rhokit.frames import Schema
 from rhokit.models import Model
 from rhokit.representations import MosaicRepresentation
 
 # Squares of larger numbers are not needed, and would be infinite.
 _FARTHEST = 1e100
+# Distances from an end, in widths of its bend: no smaller ones count, and below the
+# other a series has more digits than a difference.
+_NEAREST, _SMALL = 1e-300, 1e-3
 
 
 @REPRESENTATION_EXPORTERS.register(MosaicRepresentation.name)
@@ -49,27 +53,97 @@ def _features(mosaic: MosaicFeatures, rows: Value) -> tuple[Value, Value]:
 def _bent(shapes: ColumnShapes, numbers: Value) -> tuple[Value, Value]:
     """Bent columns (n, d), and logarithms of the volume that bending makes, (n, 1)."""
     graph = numbers.graph
-    log_volume = numbers.column(0) * 0.0 - float(np.log(shapes.width).sum())
+    log_volume = numbers.column(0) * 0.0
     columns = []
-    for j, kind in enumerate(shapes.kind):
+    for j in range(len(shapes.kind)):
         x = numbers.column(j)
-        if kind:
-            away = (x - float(shapes.origin[j])) / float(shapes.unit[j])
-            away = graph.clip(away, -_FARTHEST, _FARTHEST)
-            if kind == LOG:
-                inside = away > 0.0
-                x = graph.log(graph.where(inside, away, 1.0))
-                slope = graph.where(inside, x * -1.0, -np.inf)
-            else:
-                size = graph.node("Abs", away)
-                root = graph.node("Sqrt", size * size + 1.0)
-                bent = graph.log(size + root)
-                x = graph.where(away >= 0.0, bent, bent * -1.0)
-                slope = graph.log(root) * -1.0 - float(np.log(shapes.unit[j]))
-            log_volume = log_volume + slope
-        columns.append(x)
-    z = graph.concat(columns, axis=1)
-    return (z - shapes.centre[None]) / shapes.width[None], log_volume
+        inside, x = _inside(shapes, j, x)
+        turns = [
+            float(each) for each in np.clip(shapes.turns(j), -_FARTHEST, _FARTHEST)
+        ]
+        beyond = x - graph.clip(x, *turns)
+        v, slope = _curved(shapes, j, x - beyond)
+        u, more = _softened(shapes, j, v)
+        z = (u - float(shapes.centre[j])) / float(shapes.width[j])
+        slope = slope + more - float(np.log(shapes.width[j]))
+        size = graph.node("Abs", beyond)
+        more = graph.log(size * graph.exp(slope) + 1.0)
+        z = z + graph.node("Sign", beyond) * more
+        slope = slope - more
+        if len(shapes.splines):
+            z, more = _splined(shapes.splines, j, z)
+            slope = slope + more
+        columns.append(z)
+        log_volume = log_volume + graph.where(inside, slope, -np.inf)
+    return graph.concat(columns, axis=1), log_volume
+
+
+def _inside(shapes: ColumnShapes, j: int, x: Value) -> tuple[Value, Value]:
+    """Whether values are inside of ends that hold for good; some place for others."""
+    low, high = (
+        float(end) if hold == 0 else sign * np.inf
+        for end, hold, sign in zip(
+            (shapes.low[j], shapes.high[j]), shapes.hold[:, j], (-1, 1), strict=True
+        )
+    )
+    inside = (x > low) & (x < high)
+    place = float(np.clip(0.0, low + min(1, high - low) / 2, high))
+    return inside, x.graph.where(inside, x, place)
+
+
+def _curved(shapes: ColumnShapes, j: int, x: Value) -> tuple[Value, Value]:
+    """A column as a line, a logarithm or asinh, and the logarithm of its slope."""
+    graph, kind = x.graph, shapes.kind[j]
+    if kind == LINEAR:
+        return x, x * 0.0
+    away = (x - float(shapes.origin[j])) / float(shapes.unit[j])
+    away = graph.clip(away, -_FARTHEST, _FARTHEST)
+    if kind == LOG:
+        bent = graph.log(away)
+        return bent, bent * -1.0
+    size = graph.node("Abs", away)
+    root = graph.node("Sqrt", size * size + 1.0)
+    bent = graph.log(size + root)
+    slope = graph.log(root) * -1.0 - float(np.log(shapes.unit[j]))
+    return graph.where(away >= 0.0, bent, bent * -1.0), slope
+
+
+def _softened(shapes: ColumnShapes, j: int, v: Value) -> tuple[Value, Value]:
+    """A column that goes to infinity at its ends, and the logarithm of its slope."""
+    graph, soft = v.graph, float(shapes.soft[j])
+    low, high = shapes.bent_ends(j)
+    u, more = v, v * 0.0
+    for end, sign in ((low, 1.0), (high, -1.0)):
+        if np.isfinite(end):
+            away = graph.clip((v - end) * (sign / soft), _NEAREST, _FARTHEST)
+            # 1 - exp(-a), for which there is no operator of its own, by its series.
+            series = away * (1.0 - away * (0.5 - away * (1 / 6 - away * (1 / 24))))
+            rest = graph.exp(away * -1.0)
+            gone = graph.where(away < _SMALL, series, 1.0 - rest)
+            u = u + graph.log(gone) * (sign * soft)
+            more = more + graph.node("Div", rest, gone)
+    return u, graph.log(more + 1.0)
+
+
+def _splined(splines: Splines, j: int, x: Value) -> tuple[Value, Value]:
+    """The spline of a column, and the logarithm of its slope."""
+    graph, knots = x.graph, splines.knots[:, j]
+    reached = (x >= knots[None, 1:-1]).cast(INTEGER)
+    piece = reached.sum(1, keep=True)
+    parts = [
+        graph.node("Gather", graph.constant(each), piece, axis=0)
+        for each in splines.pieces(j)
+    ]
+    x0, y0, width, chord, a, b = parts
+    at = graph.clip(graph.node("Div", x - x0, width), 0.0, 1.0)
+    left = 1.0 - at
+    both = at * left
+    below = chord + (a + b - chord * 2.0) * both
+    y = y0 + graph.node("Div", width * chord * (chord * at * at + a * both), below)
+    rise = b * at * at + chord * both * 2.0 + a * left * left
+    slope = graph.log(chord * chord * rise) - graph.log(below) * 2.0
+    beyond = x - graph.clip(x, float(knots[0]), float(knots[-1]))
+    return y + beyond * graph.where(beyond < 0.0, a, b), slope
 
 
 def _categories(schema: Schema, rows: Value) -> list[Value]:

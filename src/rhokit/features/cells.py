@@ -269,6 +269,18 @@ class CellMixture:
         return z[order], cell[order]
 
 
+def mixed(parts: list[CellMixture], weights: Floats) -> CellMixture:
+    """The mixture of mixtures of these weights (L,)."""
+    with np.errstate(divide="ignore"):
+        logs = np.log(weights)
+    return CellMixture(
+        np.concatenate([p.log_weight + w for p, w in zip(parts, logs, strict=True)]),
+        np.concatenate([each.mean for each in parts]),
+        np.concatenate([each.covariance for each in parts]),
+        np.concatenate([each.log_shares for each in parts]),
+    )
+
+
 def centred(moments: Floats, d: int) -> tuple[Floats, Floats]:
     """Means (C, d) and scatters (C, d, d) of sums of features (C, q)."""
     weight = np.maximum(moments[:, 0], np.finfo(float).tiny)[:, None]

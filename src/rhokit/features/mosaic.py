@@ -15,12 +15,15 @@ from rhokit.features.base import Columns, FeatureMap
 from rhokit.features.cells import (
     CellMixture,
     CellRows,
+    mixed,
     n_quadratic,
     softmax_by_layer,
 )
 from rhokit.features.mixtures import CellPrior
 from rhokit.features.mosaic_choice import MosaicChoice, TriedLayer, onehot_of
+from rhokit.features.reading import Reading
 from rhokit.features.registry import register
+from rhokit.features.shape_fields import SHAPE_FIELDS, check_shapes, shape_arrays
 from rhokit.features.shapes import ColumnShapes
 from rhokit.frames import Schema
 from rhokit.records import ArrayField, Fields, Number, Reader, Values, require
@@ -99,8 +102,7 @@ class MosaicFeatures(FeatureMap):
     }
     file_fields: ClassVar[Fields] = {
         **FeatureMap.file_fields,
-        "kinds": ArrayField(("b",), dtypes=("int64",), low=0),
-        "bends": ArrayField((4, "b")),
+        **SHAPE_FIELDS,
         "stops": ArrayField(("L",), dtypes=("int64",), low=1),
         "layer_weights": ArrayField(("L",), low=0),
         "strengths": ArrayField(("L",), low=0),
@@ -114,6 +116,9 @@ class MosaicFeatures(FeatureMap):
 
     kinds_: NDArray[np.int64]
     bends_: Floats
+    ends_: Floats
+    reading_: Floats
+    knots_: Floats
     stops_: NDArray[np.int64]
     layer_weights_: Floats
     strengths_: Floats
@@ -166,10 +171,8 @@ class MosaicFeatures(FeatureMap):
         )
         shapes, layers, layer_weights = choice.run(as_kernel=self.gamma is not None)
         self.tried_ = choice.tried
-        self.kinds_ = shapes.kind
-        self.bends_ = np.stack(
-            [shapes.origin, shapes.unit, shapes.centre, shapes.width]
-        )
+        for name, value in shape_arrays(shapes, choice.ends).items():
+            setattr(self, f"{name}_", value)
         self.stops_ = np.cumsum([len(layer.moments) for layer in layers])
         self.layer_weights_ = layer_weights
         self.strengths_ = np.array([layer.prior.strength for layer in layers])
@@ -185,7 +188,10 @@ class MosaicFeatures(FeatureMap):
         return self
 
     def restore(self) -> None:
-        self.shapes_ = ColumnShapes(self.kinds_, *self.bends_)
+        self.shapes_ = ColumnShapes.of_arrays(
+            self.kinds_, self.bends_, self.ends_, self.reading_[4:], self.knots_
+        )
+        self.reading = Reading.of(self.reading_, self.ends_)
         self.n_columns_ = self.n_components_ = 1 + len(self.kinds_) + len(self.shares_)
         self.n_cells_ = self.router_.shape[1]
         if not hasattr(self, "tried_"):
@@ -254,15 +260,16 @@ class MosaicFeatures(FeatureMap):
         return self.shapes_.outside(numbers)
 
     def refuse_outsiders(self, rows: NDArray[Any]) -> None:
-        """Raise for rows at or below where a column's logarithm ends."""
-        outside = self.outside(rows)
+        """Raise for rows beyond the user's zero, where no row has been."""
+        numbers = rows if self.schema_ is None else rows[:, self.schema_.is_number]
+        outside = self.shapes_.outside(numbers)
         if not outside.any():
             return
         row, place = (int(each) for each in np.argwhere(outside)[0])
         raise DataError(
-            "all values of the rows that this mosaic was fitted to are above zero in "
-            f"this column, of which it took the logarithm, and row {row} of X has one "
-            "that is not: fit a model to rows like these",
+            "no value of the rows that this mosaic was fitted to is below zero in this "
+            "column, so that it has no density at or below the end there, and row "
+            f"{row} of X has one that is: fit a model to rows like these",
             row=row,
             column=self._column_of(place),
         )
@@ -301,16 +308,7 @@ class MosaicFeatures(FeatureMap):
             prior.mixture(moments[own], self.shares_)
             for prior, own in zip(self.priors(), self.layers, strict=True)
         ]
-        with np.errstate(divide="ignore"):
-            logs = np.log(self.layer_weights_)
-        return CellMixture(
-            np.concatenate(
-                [p.log_weight + w for p, w in zip(parts, logs, strict=True)]
-            ),
-            np.concatenate([each.mean for each in parts]),
-            np.concatenate([each.covariance for each in parts]),
-            np.concatenate([each.log_shares for each in parts]),
-        )
+        return mixed(parts, self.layer_weights_)
 
     def restricted(self, kept: list[int], schema: Schema | None) -> "MosaicFeatures":
         """The map of some columns, as far as rows are asked for and not learned.
@@ -328,6 +326,8 @@ class MosaicFeatures(FeatureMap):
         other.dtype_, other.schema_ = self.dtype_, schema
         other.n_features_in_ = len(kept)
         other.kinds_, other.bends_ = self.kinds_[numbers], self.bends_[:, numbers]
+        other.ends_, other.reading_ = self.ends_[:, numbers], self.reading_[:, numbers]
+        other.knots_ = self.knots_[:, :, numbers]
         other.prior_shapes_ = self.prior_shapes_[:, numbers][:, :, numbers]
         other.stops_, other.layer_weights_ = self.stops_, self.layer_weights_
         other.strengths_, other.sizes_ = self.strengths_, self.sizes_
@@ -380,10 +380,7 @@ class MosaicFeatures(FeatureMap):
             len(fitted["router"]) == n_quadratic(d) + w,
             "router must have the features of its columns",
         )
-        require((fitted["kinds"] <= 2).all(), "kinds must be 0, 1 or 2")
-        require(
-            (fitted["bends"][[1, 3]] > 0).all(), "units and widths must be positive"
-        )
+        check_shapes(fitted)
         require(fitted["floor"] > 0, "floor must be positive")
         total = fitted["layer_weights"].sum()
         require(abs(total - 1) < 1e-6, "the weights of layers must sum to one")

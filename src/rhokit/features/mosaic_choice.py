@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from rhokit.fast import map_jobs
+from rhokit.features.cells import CellMixture, mixed
+from rhokit.features.ends import ColumnEnds
+from rhokit.features.margins import Margins
 from rhokit.features.mixtures import (
     Layer,
     WeightedRows,
@@ -28,13 +31,18 @@ Floats = NDArray[np.float64]
 
 # A mosaic is chosen from at most so many rows; one of few cells, from so many of them
 # per cell, and at least some.
-_ROWS, _ROWS_PER_CELL, _LEAST_ROWS = 20_000, 400, 4000
+_ROWS, _ROWS_PER_CELL, _LEAST_ROWS = 20_000, 400, 2000
+# How often splines are mended once there are layers, and how many nats per row that may
+# cost: it moves rows, which narrow cells must follow.
+_MENDINGS, _MOST_LOST = 3, 0.02
+# Quantiles of columns are those of at most so many.
+_MARGIN_ROWS = 200_000
 # Of fewer rows than the first, a fifth is held out, three times; of fewer than the
 # second, twice; of more, once.
 _FEW_ROWS, _SOME_ROWS = 500, 2000
 _FOLDS = 5
-# Shapes are compared by mixtures of so many cells.
-_SHAPE_CELLS, _SHAPE_STRENGTH = 10, 3.0
+# Shapes are chosen from about so many rows, and compared by mixtures of so many cells.
+_SHAPE_ROWS, _SHAPE_CELLS, _SHAPE_STRENGTH = 2000, 10, 3.0
 _KERNEL_CELLS = 1024
 # Rows that a cell of a kernel density stands for, at least.
 _KERNEL_ROWS = 2
@@ -108,20 +116,30 @@ class MosaicChoice:
         rng = generator(random_state)
         self._seed = int(rng.integers(2**31 - 1))
         total = float(len(rows) if weights is None else weights.sum())
-        rows, mass = distinct_rows(rows, weights, _most_rows(n_cells), rng)
-        # Units of columns change the last digits of scaled rows, which must not count.
-        rows = rows.astype(np.float32).astype(np.float64)
+        seen = slice(None) if weights is None else weights > 0
+        every, own = rows[seen], None if weights is None else weights[seen]
+        most = _most_rows(n_cells)
+        rows, mass = distinct_rows(rows, weights, most, rng)
         is_number = np.ones(rows.shape[1], bool) if schema is None else schema.is_number
+        fold = np.empty(len(rows), dtype=np.intp)
+        fold[rng.permutation(len(rows))] = np.arange(len(rows)) % _FOLDS
+        numbers = rows[:, is_number].astype(np.float64)
+        self.ends = _ends(numbers, mass, fold, zeros[is_number], every[:, is_number])
+        # Of tails, all rows know more, where there is time to ask them.
+        n_margin = _MARGIN_ROWS if n_cells is None else most
+        self._margins = _margins(every[:, is_number], own, n_margin, rng)
+        # Units of columns change the last digits of scaled rows, which must not count,
+        # nor take a row beyond an end.
+        rows = rows.astype(np.float32).astype(np.float64)
+        if len(numbers):
+            numbers = np.clip(rows[:, is_number], numbers.min(0), numbers.max(0))
         # Masses of all rows: priors count for less, the more there are.
         mass *= total / mass.sum()
-        self._numbers, self._mass = rows[:, is_number], mass
-        self._zeros = zeros[is_number]
+        self._numbers, self._mass = numbers, mass
         self._onehot = onehot_of(schema, rows)
         # One row of all categories alike, that none is impossible.
         counts = mass @ self._onehot
         self.shares = (counts + 1 / _sizes(schema)) / (mass.sum() + 1)
-        fold = np.empty(len(rows), dtype=np.intp)
-        fold[rng.permutation(len(rows))] = np.arange(len(rows)) % _FOLDS
         n_folds = 1 + (len(rows) <= _FEW_ROWS) + (len(rows) <= _SOME_ROWS)
         self._held_out = [fold == k for k in range(min(n_folds, len(rows)))]
 
@@ -132,7 +150,8 @@ class MosaicChoice:
         floor; else for what makes held-out rows likeliest.
         """
         if as_kernel:
-            shapes = ColumnShapes.lines(self._numbers.shape[1])
+            self.ends = [ColumnEnds() for _ in self.ends]
+            shapes = ColumnShapes.lines(len(self.ends))
             rows, _ = self._bent(shapes)
             most = max(1, len(rows) // _KERNEL_ROWS)
             n_cells = min(self._n_cells or _KERNEL_CELLS, most)
@@ -140,29 +159,72 @@ class MosaicChoice:
             return shapes, [kernel_layer(rows, n_cells, self._floor, rng)], np.ones(1)
         shapes = self._shapes()
         layers, weights = self._layers(self._bent(shapes)[0])
-        return shapes, layers, weights
+        return *self._settled(shapes, layers, weights), weights
 
     # ---- shapes ---------------------------------------------------------------------
 
     def _shapes(self) -> ColumnShapes:
-        """Bent columns where they make held-out rows likelier, else straight ones."""
+        """Bent columns where they make held-out rows likelier, else straight ones.
+
+        Splines mend what a mixture of few cells has too much or too little of.
+        """
+        some = slice(None, None, max(1, len(self._numbers) // _SHAPE_ROWS))
         straight, bent = (
-            ColumnShapes.chosen(self._numbers, self._mass, self._zeros, straight)
+            ColumnShapes.chosen(
+                self._numbers[some], self._mass[some], self.ends, straight
+            )
             for straight in (True, False)
         )
-        if bent.are_lines or self._held_out[0].all():
+        if self._held_out[0].all():
             return straight
-        return bent if self._score(bent) > self._score(straight) else straight
+        best, (score, mixture) = straight, self._score(straight)
+        if not bent.are_lines:
+            own, its_mixture = self._score(bent)
+            if own > score:
+                best, score, mixture = bent, own, its_mixture
+        splines = self._margins.splines(best, mixture)
+        if splines is None:
+            return best
+        mended = best.mended(splines)
+        return mended if self._score(mended)[0] > score else best
 
-    def _score(self, shapes: ColumnShapes) -> float:
-        """Log-density of held-out rows, under a mixture of few cells."""
+    def _settled(
+        self, shapes: ColumnShapes, layers: list[Layer], weights: Floats
+    ) -> tuple[ColumnShapes, list[Layer]]:
+        """Splines that mend what all layers together have too much or too little of."""
+        if not len(shapes.splines) or not self._margins.has_tails:
+            return shapes, layers
+        before = shapes, layers
+        for _ in range(_MENDINGS):
+            mixture = mixed([each.mixture(self.shares) for each in layers], weights)
+            splines = self._margins.splines(shapes, mixture)
+            shapes = shapes.mended(splines or shapes.splines)
+            rows, _ = self._bent(shapes)
+            layers = [improve_layer(each, rows, self.shares, 1) for each in layers]
+        after = shapes, layers
+        lost = self._likelihood(*before, weights) - self._likelihood(*after, weights)
+        return after if lost < _MOST_LOST else before
+
+    def _likelihood(
+        self, shapes: ColumnShapes, layers: list[Layer], weights: Floats
+    ) -> float:
+        """Mean log-density of some of the rows under all layers."""
+        rows, log_volume = self._bent(shapes)
+        some = slice(None, None, max(1, len(rows) // _SOME_ROWS))
+        mixture = mixed([each.mixture(self.shares) for each in layers], weights)
+        logs = mixture.log_density(rows.features(some)) + log_volume[some]
+        return float(np.average(logs, weights=self._mass[some]))
+
+    def _score(self, shapes: ColumnShapes) -> tuple[float, CellMixture]:
+        """Log-density of held-out rows under a mixture of few cells, and that."""
         rows, log_volume = self._bent(shapes)
         out = self._held_out[0]
         inside = rows.among(~out)
         n_cells = min(self._n_cells or _SHAPE_CELLS, _SHAPE_CELLS, len(inside) // 8)
         layer = self._fit(inside, [(max(1, n_cells), _SHAPE_STRENGTH)], 0)
-        logs = layer.mixture(self.shares).log_density(rows.among(out).features())
-        return float(np.average(logs + log_volume[out], weights=self._mass[out]))
+        mixture = layer.mixture(self.shares)
+        logs = mixture.log_density(rows.among(out).features()) + log_volume[out]
+        return float(np.average(logs, weights=self._mass[out])), mixture
 
     def _bent(self, shapes: ColumnShapes) -> tuple[WeightedRows, Floats]:
         z, log_volume = shapes.apply(self._numbers)
@@ -225,6 +287,32 @@ class MosaicChoice:
         total = sum(n_cells for n_cells, _ in tried)
         score = float(np.average(together, weights=mass))
         self.tried.append(TriedLayer(total, np.nan, score, 1.0, len(logs)))
+
+
+def _ends(
+    numbers: Floats,
+    mass: Floats,
+    fold: NDArray[np.intp],
+    zeros: Floats,
+    every: NDArray[Any],
+) -> list[ColumnEnds]:
+    """Ends of columns (n, d) that no rows deny, of which ``every`` has all."""
+    extremes = zip(zeros, every.min(axis=0), every.max(axis=0), strict=True)
+    return [
+        ColumnEnds.of(column, mass, *map(float, rest)).confirmed(column, mass, fold)
+        for column, rest in zip(numbers.T, extremes, strict=True)
+    ]
+
+
+def _margins(
+    rows: NDArray[Any], weights: Floats | None, most: int, rng: np.random.Generator
+) -> Margins:
+    """Quantiles of columns, from at most so many rows."""
+    if len(rows) > most:
+        some = rng.choice(len(rows), most, replace=False)
+        rows, weights = rows[some], None if weights is None else weights[some]
+    mass = np.ones(len(rows)) if weights is None else weights
+    return Margins.of(rows.astype(np.float64), mass)
 
 
 def _most_rows(n_cells: int | None) -> int:

@@ -1,6 +1,7 @@
 """The density of a mosaic, with what follows from its cells in closed form."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -8,11 +9,29 @@ from numpy.typing import NDArray
 
 from rhokit.batch import Columns
 from rhokit.features.cells import CellMixture
+from rhokit.features.reading import Reading
 from rhokit.features.shapes import ColumnShapes
 from rhokit.models.model import Model
 from rhokit.plans import Scaling
 
 Floats = NDArray[np.float64]
+
+
+# Nodes of integrals over a normal variable: how far they reach, and how far apart they
+# are; terms of expansions; and cells that are worked on at once.
+_REACH, _STEP, _TERMS, _CELLS = 16.0, 0.05, 64, 256
+
+
+@cache
+def _nodes() -> tuple[Floats, Floats]:
+    """Nodes (N,), and weights (N, K) of normalised Hermite polynomials there."""
+    nodes = np.arange(-_REACH, _REACH + _STEP / 2, _STEP)
+    polynomials = [np.ones_like(nodes), nodes]
+    for k in range(1, _TERMS - 1):
+        last, before = polynomials[-1], polynomials[-2]
+        polynomials.append((nodes * last - np.sqrt(k) * before) / np.sqrt(k + 1))
+    density = _STEP * np.exp(-(nodes**2) / 2) / np.sqrt(2 * np.pi)
+    return nodes, np.stack(polynomials, axis=1) * density[:, None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +49,10 @@ class MosaicDensity:
     scaling : Scaling
         Of the columns of numbers.
     columns : Columns
+    reading : Reading
+        How values are read: as whole steps, and within the ends.
+    dtype : dtype
+        Of the rows that it was fitted to.
 
     Examples
     --------
@@ -49,6 +72,8 @@ class MosaicDensity:
     shapes: ColumnShapes
     scaling: Scaling
     columns: Columns
+    reading: Reading
+    dtype: np.dtype[Any]
 
     @classmethod
     def of(cls, model: Model) -> "MosaicDensity":
@@ -66,7 +91,14 @@ class MosaicDensity:
             numbers = np.flatnonzero(schema.is_number).tolist()
             scaling = scaling.marginal(numbers)
         mosaic: Any = plan.feature_map
-        return cls(mixture, mosaic.shapes_, scaling, plan.columns)
+        return cls(
+            mixture,
+            mosaic.shapes_,
+            scaling,
+            plan.columns,
+            mosaic.reading,
+            mosaic.dtype_,
+        )
 
     @property
     def weights(self) -> Floats:
@@ -116,69 +148,55 @@ class MosaicDensity:
 
     def _first(self) -> Floats:
         """Means in scaled units."""
-        values = [
-            sum(a * self._expectation({j: t}) for a, t in terms) + line
-            for j, (terms, line) in enumerate(
-                zip(self._terms(), self._lines(), strict=True)
-            )
-        ]
-        return np.array([self.weights @ each for each in values])
-
-    def _lines(self) -> list[Any]:
-        """What of each column is linear in its cell: its mean (C,), or an offset."""
-        shapes, mean = self.shapes, self.mixture.mean
-        return [
-            shapes.origin[j]
-            if kind
-            else shapes.centre[j] + shapes.width[j] * mean[:, j]
-            for j, kind in enumerate(shapes.kind)
-        ]
-
-    def _terms(self) -> list[list[tuple[float, float]]]:
-        """Factors and rates of the exponentials that bent columns are."""
-        return [list(zip(a, t, strict=True)) for a, t in self.shapes.exponentials()]
-
-    def _expectation(self, rates: dict[int, float]) -> Floats:
-        """``E exp(Σ_j t_j z_j)`` in every cell, shape (C,)."""
-        places, t = list(rates), np.array(list(rates.values()))
-        mean = self.mixture.mean[:, places] @ t
-        covariance = self.mixture.covariance[:, places][:, :, places]
-        with np.errstate(over="ignore"):
-            return np.exp(mean + np.einsum("i,cij,j->c", t, covariance, t) / 2)
+        expansions, _ = self._expansions()
+        return self.weights @ expansions[:, :, 0]
 
     def _second(self) -> Floats:
-        """Means of products in scaled units, shape (d, d)."""
-        terms, lines, width = self._terms(), self._lines(), self.shapes.width
+        r"""Means of products in scaled units, shape (d, d).
+
+        Of two columns of a cell with correlation r, by Mehler's formula
+        :math:`E f g = \sum_k r^k f_k g_k`; of a column with itself as an integral.
+        """
+        expansions, squares = self._expansions()
         covariance, d = self.mixture.covariance, self.mixture.d
-        is_bent = self.shapes.kind > 0
-        found = np.empty((d, d))
+        width = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+        found = np.diag(self.weights @ squares)
+        order = np.arange(_TERMS)
         for i in range(d):
-            for j in range(i, d):
-                value = lines[i] * lines[j] + np.zeros(len(covariance))
-                if not is_bent[i] and not is_bent[j]:
-                    value = value + width[i] * width[j] * covariance[:, i, j]
-                for one, other in ((i, j), (j, i)):
-                    for a, t in terms[other]:
-                        # A line moves with its neighbour, which is weighed by exp.
-                        moved = (
-                            0
-                            if is_bent[one]
-                            else width[one] * t * covariance[:, one, other]
-                        )
-                        value = value + a * (lines[one] + moved) * self._expectation(
-                            {other: t}
-                        )
-                for a, s in terms[i]:
-                    for b, t in terms[j]:
-                        rates = {i: s, j: t} if i != j else {i: s + t}
-                        value = value + a * b * self._expectation(rates)
-                found[i, j] = found[j, i] = self.weights @ value
+            for j in range(i):
+                r = covariance[:, i, j] / (width[:, i] * width[:, j])
+                powers = np.clip(r, -1, 1)[:, None] ** order
+                each = (powers * expansions[:, i] * expansions[:, j]).sum(axis=1)
+                found[i, j] = found[j, i] = self.weights @ each
         return found
+
+    def _expansions(self) -> tuple[Floats, Floats]:
+        """Columns in Hermite polynomials of their cells, (C, d, K), and mean squares.
+
+        By the trapezoidal rule, which for smooth functions of a normal variable errs by
+        less than any power of its step.
+        """
+        nodes, weights = _nodes()
+        mean, covariance = self.mixture.mean, self.mixture.covariance
+        width = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+        expansions = np.empty((*mean.shape, _TERMS))
+        squares = np.empty(mean.shape)
+        for j in range(mean.shape[1]):
+            for start in range(0, len(mean), _CELLS):
+                own = slice(start, start + _CELLS)
+                z = mean[own, j, None] + width[own, j, None] * nodes
+                with np.errstate(over="ignore"):
+                    x = self.shapes.invert_column(j, z.ravel()).reshape(z.shape)
+                    expansions[own, j] = x @ weights
+                    squares[own, j] = x**2 @ weights[:, 0]
+        return expansions, squares
 
     # ---- one column -----------------------------------------------------------------
 
     def cdf(self, x: Any) -> Floats:
         """Probability of values up to x, of a mosaic of one column.
+
+        What lies within half a step of a whole number counts as that number.
 
         Parameters
         ----------
@@ -197,19 +215,21 @@ class MosaicDensity:
         """
         self._refuse_columns("cdf")
         rows = np.atleast_1d(np.asarray(x, dtype=float))[:, None]
-        scaled = self.scaling.apply(rows)
+        scaled = self.reading.reached(self.scaling.apply(rows))
         z, _ = self.shapes.apply(scaled)
         reached = self.mixture.cdf(0, z[:, 0])
-        return np.where(self.shapes.outside(scaled)[:, 0], 0.0, reached)
+        reached = np.where(scaled[:, 0] <= self.shapes.low, 0.0, reached)
+        return np.where(scaled[:, 0] >= self.shapes.high, 1.0, reached)
 
     def quantile(self, q: Any) -> Floats:
-        """Values below which probabilities (n,) lie, of a mosaic of one column."""
+        """Values up to which probabilities (n,) lie, of a mosaic of one column."""
         self._refuse_columns("quantile")
         levels = np.atleast_1d(np.asarray(q, dtype=float))
         if not ((levels >= 0) & (levels <= 1)).all():
             raise ValueError(f"q must be probabilities from 0 to 1, got {q!r}")
         z = self.mixture.quantiles(0, levels)
-        return self.scaling.invert(self.shapes.invert(z[:, None]))[:, 0]
+        scaled = self.shapes.invert(z[:, None])
+        return self.reading.in_units(scaled, self.scaling, self.dtype)[:, 0]
 
     def _refuse_columns(self, what: str) -> None:
         if self.mixture.d != 1 or self.columns.n_features != 1:

@@ -27,7 +27,7 @@ def draw_samples(model: Model, n: int, rng: np.random.Generator) -> Any:
         scaled = model.representation.draw(model.state, probabilities, n, rng)
     else:
         scaled = _drawn_by_chains(model, plan.proposal, n, rng)
-    rows = plan.scaling.invert(scaled)
+    rows = model.representation.placed(scaled)
     schema = plan.columns.schema
     return rows if schema is None else schema.decode(rows)
 

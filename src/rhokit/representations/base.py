@@ -134,6 +134,10 @@ class Representation(ABC):
         _, density = self.series(state, None, probabilities)
         return density.sample(n, rng)
 
+    def placed(self, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Rows (n, w) that were drawn, in the user's units."""
+        return np.asarray(self.plan.scaling.invert(scaled))
+
     def conditional(self, state: State, given: dict[int, Any]) -> tuple[Plan, State]:
         """Plan and state of the other columns, where some have values."""
         raise ValueError(

@@ -296,6 +296,19 @@ class MosaicRepresentation(Representation):
             rows[:, schema.blocks[column]] = states[codes]
         return rows
 
+    def placed(self, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
+        """In the user's units: whole steps, and not beyond the ends."""
+        scaling, schema = self.plan.scaling, self.plan.columns.schema
+        rows = np.array(scaling.invert(scaled))
+        numbers = np.arange(scaled.shape[1])
+        if schema is not None:
+            numbers = np.flatnonzero(schema.is_number)
+        mosaic, own = self.mosaic, scaling.marginal(numbers.tolist())
+        rows[:, numbers] = mosaic.reading.in_units(
+            scaled[:, numbers], own, mosaic.dtype_
+        )
+        return rows
+
     def extent(self, state: State) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Between quantiles of every column, and a little more."""
         mixture = self.mixture(state, np.full(state.n_outcomes, 1 / state.n_outcomes))
@@ -303,7 +316,8 @@ class MosaicRepresentation(Representation):
         z = np.stack([mixture.quantiles(c, levels) for c in range(mixture.d)], axis=1)
         low, high = self.mosaic.shapes_.invert(z)
         more = 0.05 * (high - low)
-        return low - more, high + more
+        shapes = self.mosaic.shapes_
+        return np.maximum(low - more, shapes.low), np.minimum(high + more, shapes.high)
 
     # ---- memory ---------------------------------------------------------------------
 

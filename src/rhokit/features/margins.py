@@ -1,0 +1,120 @@
+"""Splines that give columns the quantiles that a mixture expects."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rhokit.features.cells import CellMixture
+from rhokit.features.shapes import ColumnShapes
+from rhokit.features.splines import Splines
+
+Floats = NDArray[np.float64]
+
+# Quantiles that are brought to where the mixture has them: those with so many rows
+# beyond. Tails count as much as the middle.
+_LEVELS = (1e-4, 3e-4, 0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5)
+_LEAST_ROWS = 20.0
+_LEAST_LEVEL, _TAIL = 0.01, 0.003
+# Splines that would move rows by so many widths of a cell, in more than this share of
+# cells, are not taken.
+_FAR, _FEW = 0.5, 0.02
+# A piece is at least so wide, and stretched no more than so many times.
+_LEAST_PIECE, _MOST_STRETCH, _LEAST_KNOTS = 1e-3, 30.0, 4
+
+
+@dataclass(frozen=True, eq=False)
+class Margins:
+    """Quantiles of columns.
+
+    Parameters
+    ----------
+    levels : array of shape (K,)
+    values : array of shape (K, d)
+    """
+
+    levels: Floats
+    values: Floats
+
+    @classmethod
+    def of(cls, rows: Floats, mass: Floats) -> "Margins":
+        """Quantiles of rows (n, d), as far out as there are rows."""
+        low = [p for p in _LEVELS if p * mass.sum() >= _LEAST_ROWS]
+        levels = np.array(low + [1 - p for p in reversed(low) if p < 0.5])
+        values = [_quantiles(column, mass, levels) for column in rows.T]
+        return cls(levels, np.stack(values, axis=1))
+
+    @property
+    def has_tails(self) -> bool:
+        """Whether there are rows enough to know tails by."""
+        return bool(len(self.levels) and self.levels[0] <= _TAIL)
+
+    def splines(self, shapes: ColumnShapes, mixture: CellMixture) -> Splines | None:
+        """Splines that take quantiles of bent columns to those of a mixture.
+
+        A column keeps the spline that it has, if any, where values are the same over
+        several levels, and where more than a few cells are so narrow that their rows
+        would be moved out of them. None if there are too few rows to know tails by.
+        """
+        if not len(self.levels) or self.levels[0] > _LEAST_LEVEL:
+            return None
+        known = shapes.splines
+        if not len(known):
+            known = Splines.same(len(self.levels), mixture.d)
+        knots, values = known.knots.copy(), known.values.copy()
+        for j, column in enumerate(self.values.T):
+            own = shapes.bend(j, column)[0]
+            expected = mixture.quantiles(j, self.levels)
+            points = _ascending(np.stack([own, expected]), self.levels)
+            if points is None:
+                continue
+            own, expected = points
+            found = Splines.through(own[:, None], expected[:, None])
+            if len(shapes.splines) and _misses(found, known.part([j]), mixture, j):
+                continue
+            knots[:, j], values[:, j] = own, expected
+        return Splines.through(knots, values)
+
+
+def _ascending(points: Floats, levels: Floats) -> Floats | None:
+    """Points (2, K) that ascend, those that do not replaced by more of a straight end.
+
+    Of equal values the level nearest to the middle counts. None where too few are left,
+    or pieces are stretched too much.
+    """
+    middle = int(np.searchsorted(levels, 0.5))
+    kept = [middle]
+    for places in (range(middle - 1, -1, -1), range(middle + 1, len(levels))):
+        last = middle
+        for k in places:
+            if np.abs(points[:, k] - points[:, last]).min() > _LEAST_PIECE:
+                kept.append(k)
+                last = k
+    found = points[:, sorted(kept)]
+    if len(kept) < _LEAST_KNOTS:
+        return None
+    widths = np.diff(found, axis=1)
+    if np.abs(np.log(widths[1] / widths[0])).max() > np.log(_MOST_STRETCH):
+        return None
+    missing = np.arange(1.0, len(levels) - len(kept) + 1)
+    step = np.array([[1.0], [widths[1, 0] / widths[0, 0]]])
+    return np.concatenate([found[:, :1] - step * missing[::-1], found], axis=1)
+
+
+def _misses(new: Splines, old: Splines, mixture: CellMixture, column: int) -> bool:
+    """Whether rows of many cells would be moved out of them."""
+    mean = mixture.mean[:, column]
+    moved = np.abs(new.apply(0, old.invert(0, mean))[0] - mean)
+    far = moved > _FAR * np.sqrt(mixture.covariance[:, column, column])
+    return bool(np.exp(mixture.log_weight) @ far > _FEW)
+
+
+def _quantiles(x: Floats, mass: Floats, levels: Floats) -> Floats:
+    """Weighted quantiles, between values that have half of their own mass below."""
+    values, group = np.unique(x, return_inverse=True)
+    counts = np.bincount(group, mass)
+    reached = (np.cumsum(counts) - counts / 2) / counts.sum()
+    return np.interp(levels, reached, values)
+
+
+__all__ = ["Margins"]
