@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
+from rhokit.estimators import answers
 from rhokit.estimators.base import OnePassEstimator
 from rhokit.estimators.parameters import TARGET
 from rhokit.readouts import DensityClassReadOut
@@ -78,6 +79,8 @@ class ClassEstimator(ClassifierMixin, OnePassEstimator):
     def class_count_(self) -> NDArray[np.float64]:
         """Total weight of the rows of each class, shape (K,)."""
         return self.fitted_model().weight
+
+    feature_importances_ = property(answers.feature_importances)
 
 
 class DMKDClassifier(ClassEstimator):

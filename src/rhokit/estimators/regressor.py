@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
+from rhokit.estimators import answers
 from rhokit.estimators.base import OnePassEstimator
 from rhokit.estimators.parameters import TARGET
 from rhokit.features import SoftmaxFeatures
@@ -206,3 +207,5 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OnePassEstimator):
     def output_maps_(self) -> list[SoftmaxFeatures]:
         """The map of every target."""
         return list(self.readout_.output_maps)
+
+    feature_importances_ = property(answers.feature_importances)

@@ -10,7 +10,7 @@ from rhokit.features.registry import MAPS, planned_names
 
 GAMMA_RULES = ("loo", *BANDWIDTH_RULES)
 # Rules of scaling that mix columns, which a mosaic bends one by one.
-MIXING_SCALES = ("whiten", "within")
+MIXING_SCALES = ("whiten", "within", "learned")
 # "auto" takes mosaics where columns are more than a grid holds well, and no more than
 # cells can have covariances of.
 _LEAST_MOSAIC_COLUMNS, _MOST_MOSAIC_COLUMNS = 3, 200
