@@ -107,7 +107,7 @@ def test_finds_the_columns_that_matter(kind):
     found = model.fit(rows, target).feature_importances_
     assert found.shape == (6,)
     assert found.sum() == pytest.approx(1)
-    assert found[:2].min() > 2 * found[2:].max()
+    assert found[:2].min() > 1.5 * found[2:].max()
     # Their part of the model, whatever the units.
     again = model.fit(rows * 1000.0 ** np.arange(6), target).feature_importances_
     assert_allclose(again, found, rtol=1e-9)
@@ -171,11 +171,11 @@ class TestImportances:
         model = QMRegressor(scale="std", n_components=16).fit(rows, values)
         assert_allclose(model.feature_importances_, [1 / 3, 1 / 3, 1 / 3, 0])
 
-    def test_by_squares_of_given_widths(self):
+    def test_by_given_widths(self):
         rows, values = planted(60, 2)
         widths = rows.std(axis=0) * [1, 2]
         model = QMRegressor(scale=widths, n_components=16).fit(rows, values)
-        assert_allclose(model.feature_importances_, [0.8, 0.2])
+        assert_allclose(model.feature_importances_, [2 / 3, 1 / 3])
 
     def test_only_of_models_that_have_them(self):
         rows, values = planted(60, 2)

@@ -260,10 +260,11 @@ def memory_estimate(
 
 
 def feature_importances(estimator: Any) -> NDArray[np.float64]:
-    """Share of each column in squared distances of scaled rows, shape (d,); sum one.
+    """Spread of each column after scaling, as a share of all, shape (d,); sum one.
 
-    Of ``scale="std"`` all are equal; a learned metric gives more to columns that tell
-    more about the target.
+    Rows are compared by how far apart they are in these spreads: of ``scale="std"`` all
+    are equal, and a learned metric gives more to columns in which rows must be near to
+    have similar targets.
     """
     found = estimator.fitted_model().plan.importances
     if found is None:

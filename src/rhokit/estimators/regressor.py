@@ -66,7 +66,7 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OnePassEstimator):
     ----------
     levels_ : array of shape (m,), or (m, t) for several targets
     beta_ : float
-    gamma_, feature_map_, scaling_, candidates_, state_ :
+    gamma_, feature_map_, scaling_, feature_importances_, candidates_, state_ :
         As for :class:`DMKDClassifier`.
 
     Examples

@@ -26,8 +26,8 @@ Loss = Callable[[Floats], tuple[float, Floats]]
 # Of fewer rows nothing is learned, unless it is asked for; of fewer than the last of
 # these, either half judges the other.
 _LEAST_ROWS, _LEAST_ROWS_ASKED, _FEW_ROWS = 64, 16, 1200
-# The most rows that learn while halves are compared, and in the end.
-_MOST_ROWS, _MOST_ROWS_AT_LAST = 1000, 2000
+# The most rows that learn from each start, while halves are compared, and in the end.
+_ROWS_AT_FIRST, _MOST_ROWS, _MOST_ROWS_AT_LAST = 300, 1000, 2000
 # Rows squared, times numbers per row, of one step.
 _MOST_WORK = 8e7
 _OVERHEAD = 24  # of numbers per pair
@@ -42,9 +42,9 @@ _MOST_MOVE = 9.0
 _WEIGHT_STEPS, _MATRIX_STEPS = 64, 1024
 _WEIGHT_ITERATIONS, _MATRIX_ITERATIONS = 30, 40
 # What was learned is judged by so many rows at most, in parts that show the noise.
-_MOST_JUDGES, _JUDGES_PER_PART, _MOST_PARTS = 512, 8, 8
-# γ in units of the learned one.
-NEAR = 2.0 ** np.arange(-2, 3.1, 0.5)
+_MOST_JUDGES, _JUDGES_PER_PART, _MOST_PARTS = 1024, 8, 8
+# γ in units of the learned one, which is that of fewer rows.
+NEAR = 2.0 ** np.arange(-1.5, 2.6, 0.5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +180,7 @@ class MetricSearch:
         """
         halves = self.loo.halves()
         turns = [halves, halves[::-1]] if self.loo.n_distinct < _FEW_ROWS else [halves]
-        found = [self._learn(self._near(own, _MOST_ROWS)) for own, _ in turns]
+        found = [self._learn(own, _MOST_ROWS) for own, _ in turns]
         judges = [self._judges(other) for _, other in turns]
         best, scores = None, None
         if rival is not None:
@@ -192,8 +192,9 @@ class MetricSearch:
                 best, scores = place, own
         if best is None:
             return None
-        near = self._near(np.arange(self.loo.n_distinct), _MOST_ROWS_AT_LAST)
-        return self._learn(near, found[0][: best + 1])[best]
+        everything = np.arange(self.loo.n_distinct)
+        known = found[0][: best + 1]
+        return self._learn(everything, _MOST_ROWS_AT_LAST, known)[best]
 
     def _near(self, groups: NDArray[np.intp], most: int) -> Neighbours:
         """Groups that learn, no more than time allows."""
@@ -201,19 +202,24 @@ class MetricSearch:
         count = min(most, int(np.sqrt(_MOST_WORK / breadth)))
         return Neighbours.of(self.loo, self.rows, self.loo.some_of(groups, count))
 
-    def _learn(self, near: Neighbours, known: list[Metric] | None = None) -> list[Any]:
+    def _learn(
+        self, groups: NDArray[np.intp], most: int, known: list[Metric] | None = None
+    ) -> list[Metric]:
         """Weights, and a matrix from there on; those that are known go on."""
-        starts = self._starts if known is None else [known[0].logs]
-        tried = [
-            _descend(self._weights_loss(near), start, _WEIGHT_ITERATIONS)
-            for start in starts
-        ]
-        logs = min(tried, key=lambda pair: pair[0])[1]
+        near = self._near(groups, most)
+        first = self._first(groups) if known is None else known[0].logs
+        logs = _descend(self._weights_loss(near), first, _WEIGHT_ITERATIONS)[1]
         found = [Metric(_rounded(logs, _WEIGHT_STEPS))]
         if self._mixes and (known is None or len(known) > 1):
             mixing = None if known is None else known[1].mixing
             found.append(_mixed(near, found[0], mixing))
         return found
+
+    def _first(self, groups: NDArray[np.intp]) -> Floats:
+        """Weights from the best start, as few rows see it."""
+        loss = self._weights_loss(self._near(groups, _ROWS_AT_FIRST))
+        tried = [_descend(loss, start, _WEIGHT_ITERATIONS) for start in self._starts]
+        return min(tried, key=lambda pair: pair[0])[1]
 
     def _weights_loss(self, near: Neighbours) -> Loss:
         """Loss of weights, which are expected not to be far from one another."""

@@ -70,7 +70,7 @@ class Plan:
     loo_rank : int, optional
         The rank that predicts rows left out best, where it was looked for.
     importances : array of shape (d,), optional
-        Shares of the columns in squared distances of scaled rows.
+        Spreads of the columns after scaling, as shares of their sum.
     candidates : tuple of Candidate
         What was compared.
     """

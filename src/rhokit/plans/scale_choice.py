@@ -15,7 +15,7 @@ from rhokit.plans.leave_one_out import (
 from rhokit.plans.metric import NEAR, MetricSearch
 from rhokit.plans.plan import Candidate
 from rhokit.plans.request import PlanRequest
-from rhokit.plans.scaling import Scaling, shares_of_columns
+from rhokit.plans.scaling import Scaling, scaled_variances
 from rhokit.validation import refuse_far
 
 # γ around the median rule: coarse steps of the exact kernel, then finer ones.
@@ -101,10 +101,10 @@ class ScaleChoice:
     def _may_learn(self) -> bool:
         """Whether a metric is to be learned."""
         d = self.batch.rows.shape[1]
-        free = self.request.scales_by_itself and d <= _MOST_LEARNED_COLUMNS
-        asked = self._is_learned
+        request, asked = self.request, self._is_learned
+        free = request.scales_by_itself and not request.has_gaps
         several = d > 1 and MetricSearch.may_learn(self.loo, asked=asked)
-        return several and (free or asked)
+        return several and (asked or (free and d <= _MOST_LEARNED_COLUMNS))
 
     def _scale_rules(self) -> list[Any]:
         """Rules of scaling to choose from; those that learning starts from."""
@@ -154,10 +154,13 @@ class ScaleChoice:
         return [(score, "learned", scaling, gamma) for gamma, score in scores]
 
     def importances(self, scaling: Scaling) -> NDArray[np.float64]:
-        """Shares of the user's columns in squared distances of scaled rows."""
+        """Spreads of the user's columns after scaling, as shares of their sum."""
         rows = self.loo.rows(self.batch.rows)
-        shares = shares_of_columns(scaling, rows, self.loo.mass)
-        return np.add.reduceat(shares, self.batch.columns.starts)
+        squares = scaled_variances(scaling, rows, self.loo.mass)
+        spreads = np.sqrt(np.add.reduceat(squares, self.batch.columns.starts))
+        if not spreads.any():
+            spreads = np.ones(len(spreads))
+        return np.asarray(spreads / spreads.sum())
 
     def _rows_for_scaling(self) -> tuple[Any, Any, Any]:
         """Rows, weights and groups, not more than needed to see their spread."""

@@ -240,21 +240,16 @@ class Scaling:
         return rows @ (self.inverse[:, places] @ self.marginal(places).matrix)
 
 
-def shares_of_columns(
+def scaled_variances(
     scaling: Scaling, rows: NDArray[Any], mass: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Shares (d,) of columns in the mean squared distance of scaled rows.
+    """What each column (d,) of rows (n, d) adds to the variance of scaled rows.
 
-    Those that columns with the spreads of these rows (n, d) would have if they were
-    independent; all equal where there is no spread.
+    That of columns with their spreads, if they were independent.
     """
     spread = ColumnSpread.of(rows.astype(np.float64, copy=False), mass).spread
     matrix = scaling.matrix.reshape(len(spread), -1)
-    squares = ((spread[:, None] * matrix) ** 2).sum(axis=1)
-    total = squares.sum()
-    return np.asarray(
-        squares / total if total > 0 else np.full(len(spread), 1 / len(spread))
-    )
+    return np.asarray(((spread[:, None] * matrix) ** 2).sum(axis=1))
 
 
 def _given_widths(given: Any, d: int) -> NDArray[np.float64]:
