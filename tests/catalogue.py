@@ -31,6 +31,7 @@ from rhokit.testing.cases import labels_of, normal_rows, values_of
 QUICK = {"gamma": 0.7, "n_components": 12, "random_state": 0}
 FOURIER = {**QUICK, "feature_map": "fourier", "n_components": 24}
 LANDMARKS = {**QUICK, "feature_map": "landmarks"}
+LEARNED = {**LANDMARKS, "scale": "learned"}
 GRID = {**QUICK, "feature_map": "grid"}
 MOSAIC = {"feature_map": "mosaic", "random_state": 0}
 LEVELS = {"n_levels": 5, "beta": 4.0}
@@ -158,15 +159,21 @@ CLASSES = {
     ),
     "classes truncated": EstimatorCase(DMKDClassifier(**FOURIER, rank="loo")),
     "classes mixed": EstimatorCase(DMKDClassifier(**LANDMARKS), mixed, labels_of_frame),
+    "classes learned": EstimatorCase(DMKDClassifier(**LEARNED), wide),
+    "classes learned mixed": EstimatorCase(
+        DMKDClassifier(**LEARNED), mixed, labels_of_frame
+    ),
     "joint": EstimatorCase(QMClassifier(**LANDMARKS, output_map="softmax")),
     "joint rank": EstimatorCase(QMClassifier(**FOURIER, joint_rank=20)),
     "ordered": EstimatorCase(QMOrdinalClassifier(**LANDMARKS)),
+    "ordered learned": EstimatorCase(QMOrdinalClassifier(**LEARNED)),
     "ordered mixed": EstimatorCase(
         QMOrdinalClassifier(**LANDMARKS, beta=4.0), mixed, labels_of_frame
     ),
 }
 VALUES = {
     "values": EstimatorCase(QMRegressor(**LANDMARKS, **LEVELS)),
+    "values learned": EstimatorCase(QMRegressor(**LEARNED, **LEVELS), wide),
     "values fourier": EstimatorCase(
         QMRegressor(**FOURIER, **LEVELS, calibration=None), target=two_values_of
     ),

@@ -596,10 +596,12 @@ class TestInModels:
         rows += 0.1 * rng.normal(size=rows.shape)
         train, test = (rows[:200], labels[:200]), (rows[200:], labels[200:])
         model = self.fit(*train, n_components=256)
-        best = max(model.candidates_, key=lambda each: each.score)
-        assert best.scale == "within"
-        assert model.scaling_.matrix.shape == (5, 5)
         assert model.score(*test) > 0.9
+        rules = [each for each in model.candidates_ if each.scale != "learned"]
+        assert max(rules, key=lambda each: each.score).scale == "within"
+        by_rule = self.fit(*train, n_components=256, scale="within")
+        assert by_rule.scaling_.matrix.shape == (5, 5)
+        assert by_rule.score(*test) > 0.9
         assert self.fit(*train, n_components=256, scale="std").score(*test) < 0.8
 
     def test_gamma_is_near_the_best_of_a_grid(self):

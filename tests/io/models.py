@@ -291,6 +291,7 @@ def _class_cases():
     yield "classes-bools", model(feature_map=fourier()), BOOLS
     yield "classes-objects", model(), OBJECTS
     yield "classes-within", model(scale="within", rank=5), CLASSES
+    yield "classes-learned", model(scale="learned"), CLASSES
     yield "classes-words", model(feature_map=words), WORD_CLASSES
     yield "classes-loo-rank", model(rank="loo"), GRADES
     yield "classes-frame", model(), FRAME

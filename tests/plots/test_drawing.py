@@ -10,6 +10,7 @@ from rhokit import DMKDE
 from rhokit.plots import (
     CalibrationDisplay,
     DensityDisplay,
+    ImportanceDisplay,
     IntervalDisplay,
     ScoreDisplay,
     SpectrumDisplay,
@@ -26,6 +27,9 @@ DRAW = {
     "rows": lambda m, ax: DensityDisplay.from_estimator(*m["waves"], ax=ax),
     "score": lambda m, ax: ScoreDisplay.from_estimator(*m["density"], ax=ax),
     "spectrum": lambda m, ax: SpectrumDisplay.from_estimator(m["density"][0], ax=ax),
+    "importance": lambda m, ax: ImportanceDisplay.from_estimator(
+        m["classes"][0], ax=ax
+    ),
     "interval": lambda m, ax: IntervalDisplay.from_estimator(*m["values"], ax=ax),
     "classes": lambda m, ax: CalibrationDisplay.from_estimator(*m["classes"], ax=ax),
     "coverage": lambda m, ax: CalibrationDisplay.from_estimator(*m["values"], ax=ax),

@@ -257,3 +257,19 @@ def memory_estimate(
         np.dtype(dtype or np.float64).itemsize,
         load,
     )
+
+
+def feature_importances(estimator: Any) -> NDArray[np.float64]:
+    """Spread of each column after scaling, as a share of all, shape (d,); sum one.
+
+    Rows are compared by how far apart they are in these spreads: of ``scale="std"`` all
+    are equal, and a learned metric gives more to columns in which rows must be near to
+    have similar targets.
+    """
+    found = estimator.fitted_model().plan.importances
+    if found is None:
+        raise AttributeError(
+            "feature_importances_ is there after a fit with a kernel; this model's "
+            "plan has none"
+        )
+    return np.asarray(found).copy()

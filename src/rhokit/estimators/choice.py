@@ -38,6 +38,7 @@ def chosen_model(
         bounded=bounded,
         power=representation.power,
         representation=representation.name,
+        has_gaps=estimator.missing == "integrate",
         takes_series=representation.may_be_series
         and readout.takes_series
         and rank is None,

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
+from rhokit.estimators import answers
 from rhokit.estimators.base import OnePassEstimator
 from rhokit.estimators.parameters import TARGET
 from rhokit.readouts import DensityClassReadOut
@@ -79,6 +80,8 @@ class ClassEstimator(ClassifierMixin, OnePassEstimator):
         """Total weight of the rows of each class, shape (K,)."""
         return self.fitted_model().weight
 
+    feature_importances_ = property(answers.feature_importances)
+
 
 class DMKDClassifier(ClassEstimator):
     r"""Classification with a density matrix per class (DMKDC).
@@ -111,12 +114,17 @@ class DMKDClassifier(ClassEstimator):
         by class and normalised; ``"fourier"``, the paper's; ``"grid"`` and
         ``"quadrature"``, for one to three columns, without and with a matrix; or an
         instance, which is cloned and given the model's γ.
-    scale : {"auto", "std", "common", "within", "robust", "whiten"}, array or None
+    scale : {"auto", "std", "common", "within", "learned", "robust", "whiten"}, array \
+or None
         Scaling of the columns, part of the model. ``"auto"`` chooses by leave-one-out
-        between ``"std"`` (each column by its spread), ``"common"`` (all by one) and
+        between ``"std"`` (each column by its spread), ``"common"`` (all by one),
         ``"within"`` (whitened by the covariance inside the classes), each with its own
-        best γ; None leaves rows as they are. Units of columns change no prediction,
-        but for ``"common"``, which takes them to be shared.
+        best γ, and ``"learned"``: a weight per column, or a matrix where that is
+        better, by the slope of leave-one-out predictions, which must prove itself on
+        rows that it was not learned from (not where ``missing="integrate"``, since it
+        may neglect columns that others stand in for). None leaves rows as they are.
+        Units of columns change no prediction, but for ``"common"``, which takes them
+        to be shared.
     priors : {"empirical", "uniform"} or array-like of shape (K,), default="empirical"
         π: the classes' shares of the rows, all equal, or given in the order of
         ``classes_``.
@@ -146,6 +154,8 @@ class DMKDClassifier(ClassEstimator):
     gamma_ : float
     feature_map_ : FeatureMap
     scaling_ : Scaling
+    feature_importances_ : array of shape (d,)
+        Spread of each column after scaling, as a share of all.
     candidates_ : list of Candidate
         What leave-one-out compared, each with its score.
     state_ : DensityMatrix

@@ -52,7 +52,8 @@ random_state :
 
     Attributes
     ----------
-    classes_, class_count_, gamma_, feature_map_, scaling_, candidates_, state_ :
+    classes_, class_count_, gamma_, feature_map_, scaling_, feature_importances_, \
+candidates_, state_ :
         As for :class:`DMKDClassifier`.
 
     Examples

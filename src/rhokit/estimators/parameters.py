@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from rhokit.plans.request import GAMMA_RULES
-from rhokit.plans.scaling import GROUP_RULES, SCALE_RULES
+from rhokit.plans.scaling import SCALE_RULES, TARGET_RULES
 from rhokit.validation import Interval, RealNotInt, StrOptions
 
 COMMON: dict[str, Any] = {
@@ -31,6 +31,6 @@ MATRIX: dict[str, Any] = COMMON | {
     "missing": [StrOptions({"raise", "integrate"})],
 }
 TARGET: dict[str, Any] = MATRIX | {
-    "scale": [StrOptions({"auto", *SCALE_RULES, *GROUP_RULES}), "array-like", None],
+    "scale": [StrOptions({"auto", *SCALE_RULES, *TARGET_RULES}), "array-like", None],
     "rank": [*MATRIX["rank"], StrOptions({"loo"})],
 }

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
+from rhokit.estimators import answers
 from rhokit.estimators.base import OnePassEstimator
 from rhokit.estimators.parameters import TARGET
 from rhokit.features import SoftmaxFeatures
@@ -65,7 +66,7 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OnePassEstimator):
     ----------
     levels_ : array of shape (m,), or (m, t) for several targets
     beta_ : float
-    gamma_, feature_map_, scaling_, candidates_, state_ :
+    gamma_, feature_map_, scaling_, feature_importances_, candidates_, state_ :
         As for :class:`DMKDClassifier`.
 
     Examples
@@ -206,3 +207,5 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OnePassEstimator):
     def output_maps_(self) -> list[SoftmaxFeatures]:
         """The map of every target."""
         return list(self.readout_.output_maps)
+
+    feature_importances_ = property(answers.feature_importances)

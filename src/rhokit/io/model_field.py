@@ -64,6 +64,11 @@ def _check_plan(values: Values, reader: Reader) -> None:
     feature_map = values["feature_map"]
     require("fitted" in feature_map.parts, "the map of a model must be fitted")
     columns, scaling = values["columns"](), values["scaling"].parts
+    shares = values["importances"]
+    fits = shares is None or (
+        len(shares) == columns.n_features and abs(shares.sum() - 1) < 1e-6
+    )
+    require(fits, "importances must be those of the columns, and sum to one")
     if not feature_map.of.numeric_rows:
         same = Scaling(**scaling).is_identity
         require(same, "scaling must leave rows that are no numbers as they are")
@@ -104,6 +109,7 @@ _PLAN = Record(
     ),
     sample_rows=Number(1, integer=True),
     loo_rank=Maybe(Number(1, integer=True)),
+    importances=Maybe(ArrayField((None,), low=0), optional=True),
 )
 _TARGET = ArrayField(("s",), ("s", None), dtypes=("int64", "float64"))
 _WEIGHT = ArrayField(("s",), low=0)

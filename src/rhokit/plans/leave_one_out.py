@@ -49,6 +49,21 @@ class Task(Protocol):
         """Parts of the rows that a sample of them must not miss, shape (n,)."""
 
 
+class SmoothTask(Task, Protocol):
+    """A task with a loss that has a slope."""
+
+    def loss(
+        self,
+        gathered: NDArray[np.float64],
+        truth: NDArray[np.float64],
+        weight: NDArray[np.float64],
+    ) -> tuple[float, NDArray[np.float64]]:
+        """A smooth loss of rows with evidence (n, C) of their own; its slope (n, C).
+
+        A mean over rows, in units of a log-likelihood.
+        """
+
+
 def _grouped(
     rows: NDArray[Any], weight: NDArray[np.float64]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -144,6 +159,16 @@ class LeaveOneOut:
         kept = np.ones(self.n_rows, bool)
         kept[self._seen[np.isin(self._group, probes)]] = False
         return kept
+
+    def halves(self) -> list[NDArray[np.intp]]:
+        """Every other group of each stratum, and the rest."""
+        parts = _parts(self._stratum)
+        return [np.sort(np.concatenate([own[k::2] for own in parts])) for k in (0, 1)]
+
+    def evidence_among(self, kept: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Weighted evidence (k, C) of some groups that stand for all of them."""
+        factors = _corrections(self._stratum, self.mass, kept)
+        return self.evidence(self.task.evidence)[kept] * factors[:, None]
 
     def evidence(
         self, evidence_of: Callable[[NDArray[Any]], NDArray[np.float64]]

@@ -69,6 +69,8 @@ class Plan:
         How many rows a model keeps to leave them out again.
     loo_rank : int, optional
         The rank that predicts rows left out best, where it was looked for.
+    importances : array of shape (d,), optional
+        Spreads of the columns after scaling, as shares of their sum.
     candidates : tuple of Candidate
         What was compared.
     """
@@ -82,6 +84,7 @@ class Plan:
     proposal: Proposal | None = None
     sample_rows: int = SAMPLE_ROWS
     loo_rank: int | None = None
+    importances: NDArray[np.float64] | None = None
     candidates: tuple[Candidate, ...] = ()
 
     # ---- rows ----------------------------------------------------------------------

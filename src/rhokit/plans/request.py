@@ -10,7 +10,7 @@ from rhokit.features.registry import MAPS, planned_names
 
 GAMMA_RULES = ("loo", *BANDWIDTH_RULES)
 # Rules of scaling that mix columns, which a mosaic bends one by one.
-MIXING_SCALES = ("whiten", "within")
+MIXING_SCALES = ("whiten", "within", "learned")
 # "auto" takes mosaics where columns are more than a grid holds well, and no more than
 # cells can have covariances of.
 _LEAST_MOSAIC_COLUMNS, _MOST_MOSAIC_COLUMNS = 3, 200
@@ -38,6 +38,9 @@ class PlanRequest:
         Whether the state may be a Fourier series.
     representation : str
         Name of what it is otherwise.
+    has_gaps : bool
+        Whether answers are to be given from some of the columns, too. A metric that is
+        learned from whole rows neglects columns that could stand in for others.
     """
 
     feature_map: Any
@@ -49,6 +52,7 @@ class PlanRequest:
     power: int = 2
     takes_series: bool = False
     representation: str = "matrix"
+    has_gaps: bool = False
 
     @property
     def is_gaussian(self) -> bool:

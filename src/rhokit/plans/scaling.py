@@ -11,8 +11,8 @@ from rhokit.plans.spread import ColumnSpread, power_of_two
 from rhokit.validation import FARTHEST
 
 SCALE_RULES = ("std", "robust", "whiten", "common")
-# Rules that also need to know which rows belong together.
-GROUP_RULES = ("within",)
+# Rules that need targets: which rows belong together, and what they predict.
+TARGET_RULES = ("within", "learned")
 # Share of the mean variance that is added to every direction inside the groups, so
 # that none counts for more than the data can say.
 _WITHIN_RIDGE = 0.1
@@ -109,6 +109,25 @@ class Scaling:
         matrix = np.eye(len(places))
         matrix[np.ix_(places, places)] = self.matrix
         return Scaling(centre, matrix)
+
+    def weighted(
+        self, matrix: NDArray[np.float64], units: NDArray[np.bool_]
+    ) -> tuple["Scaling", float]:
+        """This scaling of columns, then a metric; and γ, which the metric includes.
+
+        Parameters
+        ----------
+        matrix : array of shape (d,) or (d, d)
+            That scaled rows are multiplied with.
+        units : array of shape (d,), bool
+            Columns whose squares are weighted by one in the mean.
+        """
+        squares = matrix**2 if matrix.ndim == 1 else (matrix**2).sum(axis=1)
+        gamma = float(squares[units].mean()) if units.any() else 1.0
+        factors = matrix / np.sqrt(gamma)
+        if factors.ndim == 1:
+            return Scaling(self.centre, self.matrix * factors), gamma
+        return Scaling(self.centre, _in_rows(self.matrix[:, None] * factors)), gamma
 
     def marginal(self, places: list[int]) -> "Scaling":
         """The scaling of some columns, in the metric that integrating leaves."""
@@ -219,6 +238,18 @@ class Scaling:
         if self.by_columns or not places:
             return rows[:, places]
         return rows @ (self.inverse[:, places] @ self.marginal(places).matrix)
+
+
+def scaled_variances(
+    scaling: Scaling, rows: NDArray[Any], mass: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """What each column (d,) of rows (n, d) adds to the variance of scaled rows.
+
+    That of columns with their spreads, if they were independent.
+    """
+    spread = ColumnSpread.of(rows.astype(np.float64, copy=False), mass).spread
+    matrix = scaling.matrix.reshape(len(spread), -1)
+    return np.asarray(((spread[:, None] * matrix) ** 2).sum(axis=1))
 
 
 def _given_widths(given: Any, d: int) -> NDArray[np.float64]:

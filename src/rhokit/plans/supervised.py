@@ -11,37 +11,27 @@ from rhokit.batch import Batch
 from rhokit.features import (
     FeatureMap,
     FourierFeatures,
-    gamma_by_rule,
 )
 from rhokit.plans.bandwidth import climb
 from rhokit.plans.leave_one_out import (
     MOST_ROWS,
     LeaveOneOut,
-    kernel_overlaps,
     map_overlaps,
-    squared_distances,
 )
 from rhokit.plans.maps import MapChooser
 from rhokit.plans.plan import SAMPLE_ROWS, Candidate, Plan
 from rhokit.plans.request import PlanRequest
-from rhokit.plans.scaling import Scaling
-from rhokit.validation import refuse_far
+from rhokit.plans.scale_choice import ScaleChoice
 
 # Of an approximate map, at most this share of the rows: landmarks are not chosen from
 # the rows that probe them, which would make them look better than they are.
 _PROBED_SHARE = 0.25
-# γ around the median rule: coarse steps of the exact kernel, then finer ones.
-_COARSE = 2.0 ** np.arange(-3, 12)
-_FINE = 2.0 ** np.array([-0.5, 0.5])
 _MOST_STEPS = 6
 _PARTS = (1, 1 / 4, 1 / 16, 1 / 64, 1 / 256)
 # Rivals to landmarks are first tried on so many probes, and followed up only if they
 # come close.
 _SCREENING_PROBES = 256
 _CLOSE = 0.03
-_MOST_SCALING_ROWS = 10_000
-# Of more columns, the covariance inside groups costs more than it may bring.
-_MOST_WITHIN_COLUMNS = 1024
 
 
 class SupervisedChoice:
@@ -77,15 +67,15 @@ class SupervisedChoice:
         self.landmarks_by_group = landmarks_by_group
         self.witnesses = witnesses
         self.by_score = isinstance(request.gamma, str) and request.gamma == "loo"
-        self.rng = np.random.default_rng(request.seed)
         self.candidates: list[Candidate] = []
+        self.scales = ScaleChoice(request, batch, loo, groups, self.candidates)
 
     def run(self) -> Plan:
         """The plan."""
-        rule, scaling, gamma = self._choose_scale()
+        rule, scaling, gamma = self.scales.run()
         scaled = scaling.apply(self.batch.rows)
         weights = self.batch.weights
-        self._refuse_far(scaled if weights is None else scaled[weights > 0])
+        self.scales.refuse_far(scaled if weights is None else scaled[weights > 0])
         everything = np.ones(len(scaled), bool)
         wanted = self._wanted_maps(scaled.shape[1])
         kind = wanted[0]
@@ -112,101 +102,9 @@ class SupervisedChoice:
             feature_map.representation,
             compares_outcomes=True,
             sample_rows=sample_rows,
+            importances=self.scales.importances(scaling),
             candidates=tuple(self.candidates),
         )
-
-    # ---- scaling -------------------------------------------------------------------
-
-    def _choose_scale(self) -> tuple[Any, Scaling, float]:
-        """Rule and scaling that suit the exact kernel best, and γ to start from.
-
-        A γ that is given, or that a rule gives, is taken in the units of the scaling,
-        and has no say in its choice.
-        """
-        self._refuse_equal_rows()
-        rules = self._scale_rules()
-        is_number = self.batch.columns.is_number
-        found = [
-            (
-                rule,
-                Scaling.from_rows(rule, *self._rows_for_scaling(), is_number=is_number),
-            )
-            for rule in rules
-        ]
-        if len(found) == 1 and not self.by_score:
-            rule, scaling = found[0]
-            return rule, scaling, self._given_gamma(scaling)
-        scored = [
-            (score, rule, scaling, gamma)
-            for rule, scaling in found
-            for gamma, score in self._kernel_scores(rule, scaling)
-        ]
-        rule, scaling, gamma = max(scored, key=lambda each: each[0])[1:]
-        return rule, scaling, gamma if self.by_score else self._given_gamma(scaling)
-
-    def _scale_rules(self) -> list[Any]:
-        """Rules of scaling to choose from."""
-        d = self.batch.rows.shape[1]
-        if not self.request.scales_by_itself:
-            return [self.request.scale_rule]
-        if d == 1 or self.loo.n_distinct < 2:
-            return ["std"]
-        within = ["within"] if d <= _MOST_WITHIN_COLUMNS else []
-        return ["std", "common", *within]
-
-    def _rows_for_scaling(self) -> tuple[Any, Any, Any]:
-        """Rows, weights and groups, not more than needed to see their spread."""
-        batch, groups = self.batch, self.groups
-        if len(batch) > _MOST_SCALING_ROWS:
-            some = self.rng.choice(len(batch), _MOST_SCALING_ROWS, replace=False)
-            batch, groups = batch.take(some), groups[some]
-        return batch.rows, batch.weights, groups
-
-    def _refuse_equal_rows(self) -> None:
-        gamma = self.request.gamma
-        if isinstance(gamma, str) and self.loo.n_distinct < 2:
-            raise ValueError(
-                f"gamma={gamma!r} cannot be computed from rows that are all "
-                f"equal (n_samples={self.loo.n_rows}): give gamma as a number"
-            )
-
-    def _refuse_far(self, scaled: NDArray[Any]) -> None:
-        columns = self.batch.columns
-        refuse_far(scaled, columns.names if columns.schema is None else None)
-
-    def _given_gamma(self, scaling: Scaling) -> float:
-        """γ as a number, or by a rule that needs no scores."""
-        gamma = self.request.gamma
-        if not isinstance(gamma, str):
-            return float(gamma)
-        rows = scaling.apply(self.loo.rows(self.batch.rows))
-        self._refuse_far(rows)
-        mass, total = self.loo.mass, self.loo.total_weight
-        return gamma_by_rule(gamma, rows, mass, n_rows=total, rng=self.rng)
-
-    def _kernel_scores(self, rule: Any, scaling: Scaling) -> list[tuple[float, float]]:
-        """Pairs of γ and the exact kernel's score."""
-        rows = scaling.apply(self.loo.rows(self.batch.rows))
-        self._refuse_far(rows)
-        median = gamma_by_rule("median", rows, self.loo.mass, rng=self.rng)
-        probes = self.loo.probes()
-        squares = squared_distances(rows.astype(np.float32), probes)
-
-        def scores(gammas: NDArray[Any]) -> list[tuple[float, float]]:
-            values = [
-                self.loo.score(kernel_overlaps(squares, gamma), probes)
-                for gamma in gammas
-            ]
-            pairs = list(zip(gammas.tolist(), values, strict=True))
-            self.candidates += [
-                Candidate(rule, "exact", each, value, len(probes))
-                for each, value in pairs
-            ]
-            return pairs
-
-        coarse = scores(median * _COARSE)
-        top = max(coarse, key=lambda pair: pair[1])[0]
-        return coarse + scores(top * _FINE)
 
     # ---- maps ----------------------------------------------------------------------
 

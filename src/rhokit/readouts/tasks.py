@@ -13,6 +13,8 @@ from rhokit.plans.leave_one_out import LeaveOneOut, Overlaps
 from rhokit.plans.spread import ColumnSpread, power_of_two
 
 Floats = NDArray[np.float64]
+# Mean squared errors below this are none.
+_LEAST_ERROR = 1e-12
 
 
 class ClassScore:
@@ -57,16 +59,34 @@ class ClassScore:
         """Accuracy, and of the log-likelihood the more, the less accuracy says."""
         found = probabilities(gathered)
         right = found.argmax(axis=1) == target
-        counts = np.bincount(target, weight, self.n_classes)
-        prior = counts / counts.sum()
-        mixed = found + self._PRIOR_SHARE * (prior - found)
+        counts = np.bincount(target, weight, self.n_classes).astype(float)
+        mixed, shares = self._smoothed(found, self.evidence(target), counts)
         logs = np.log(np.maximum(mixed, np.finfo(float).tiny))
-        doubted = self._DOUBTED_ROWS / (self._DOUBTED_ROWS + counts.sum())
-        own, any_class = logs[np.arange(len(target)), target], logs @ prior
-        likelihood = own + doubted * (any_class - own)
+        likelihood = np.vecdot(logs, shares)
         misses = max(counts.sum() - counts.max(), np.finfo(float).eps)
         share = self._LIKELIHOOD_SHARE * (1 + (self._FEW_MISSES / misses) ** 2)
         return float(np.average(right + share * likelihood, weights=weight))
+
+    def loss(
+        self, gathered: Floats, truth: Floats, weight: Floats
+    ) -> tuple[float, Floats]:
+        """Log-loss, smoothed as the score is, and its slope (n, C)."""
+        found = probabilities(gathered)
+        mixed, shares = self._smoothed(found, truth, weight @ truth)
+        safe = np.maximum(mixed, np.finfo(float).tiny)
+        part = (weight / weight.sum())[:, None]
+        slope = -(1 - self._PRIOR_SHARE) * part * shares / safe
+        value = -float((part * shares * np.log(safe)).sum())
+        return value, _of_shares(slope, found, gathered)
+
+    def _smoothed(
+        self, found: Floats, truth: Floats, counts: Floats
+    ) -> tuple[Floats, Floats]:
+        """Probabilities with the priors mixed in, and the doubted truth (n, C)."""
+        prior = counts / counts.sum()
+        doubted = self._DOUBTED_ROWS / (self._DOUBTED_ROWS + counts.sum())
+        mixed = found + self._PRIOR_SHARE * (prior - found)
+        return mixed, truth + doubted * (prior - truth)
 
 
 class OrderedScore(ClassScore):
@@ -77,6 +97,17 @@ class OrderedScore(ClassScore):
         steps = np.arange(self.n_classes) >= target[:, None]
         error = ((probabilities(gathered).cumsum(axis=1) - steps) ** 2).sum(axis=1)
         return -float(np.average(error, weights=weight))
+
+    def loss(
+        self, gathered: Floats, truth: Floats, weight: Floats
+    ) -> tuple[float, Floats]:
+        """Half the logarithm of the ranked probability score, and its slope (n, C)."""
+        found = probabilities(gathered)
+        error = (found - truth).cumsum(axis=1)
+        part = (weight / weight.sum())[:, None]
+        mean = max(float((part * error**2).sum()), _LEAST_ERROR)
+        slope = (part * error / mean)[:, ::-1].cumsum(axis=1)[:, ::-1]
+        return float(np.log(mean)) / 2, _of_shares(slope, found, gathered)
 
 
 class ValueScore:
@@ -107,11 +138,29 @@ class ValueScore:
 
     def score(self, gathered: Floats, target: NDArray[Any], weight: Floats) -> float:
         """Less the mean squared error."""
+        error = (self._errors(gathered, self.evidence(target)) ** 2).mean(axis=1)
+        return -float(np.average(error, weights=weight))
+
+    def loss(
+        self, gathered: Floats, truth: Floats, weight: Floats
+    ) -> tuple[float, Floats]:
+        """Half the logarithm of the mean squared error, and its slope (n, C)."""
+        error = self._errors(gathered, truth)
+        part = (weight / weight.sum())[:, None] / error.shape[1]
+        square = max(float((part * error**2).sum()), _LEAST_ERROR)
+        total = gathered[:, :1]
+        seen = total > 0
+        safe = np.where(seen, total, 1)
+        by_mean = np.where(seen, part * error / (square * safe), 0)
+        by_total = -np.vecdot(by_mean, gathered[:, 1:] / safe)
+        return float(np.log(square)) / 2, np.column_stack([by_total, by_mean])
+
+    def _errors(self, gathered: Floats, truth: Floats) -> Floats:
+        """Local means less the targets, (n, t), in units of their spread."""
         total = gathered[:, :1]
         safe = np.where(total > 0, total, 1)
         mean = np.where(total > 0, gathered[:, 1:] / safe, 0)
-        error = ((mean - self.evidence(target)[:, 1:]) ** 2).mean(axis=1)
-        return -float(np.average(error, weights=weight))
+        return np.asarray(mean - truth[:, 1:])
 
 
 class LevelScore:
@@ -182,6 +231,14 @@ def probabilities(gathered: Floats) -> Floats:
     some = total > 0
     even = np.full_like(gathered, 1 / gathered.shape[1])
     return np.asarray(np.where(some, gathered / np.where(some, total, 1), even))
+
+
+def _of_shares(slope: Floats, found: Floats, gathered: Floats) -> Floats:
+    """The slope by gathered evidence (n, C), from that by its shares."""
+    total = gathered.sum(axis=1, keepdims=True)
+    seen = total > 0
+    centred = slope - np.vecdot(slope, found)[:, None]
+    return np.asarray(np.where(seen, centred / np.where(seen, total, 1), 0))
 
 
 def quantile_losses(

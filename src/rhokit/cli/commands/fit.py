@@ -191,9 +191,9 @@ def _map_name(name: str) -> str:
 
 
 def _scale_name(name: str) -> str:
-    from rhokit.plans.scaling import GROUP_RULES, SCALE_RULES
+    from rhokit.plans.scaling import SCALE_RULES, TARGET_RULES
 
-    known = ["auto", *SCALE_RULES, *GROUP_RULES, _NO_SCALING]
+    known = ["auto", *SCALE_RULES, *TARGET_RULES, _NO_SCALING]
     return _one_of("--scale", name, known)
 
 
