@@ -65,10 +65,10 @@ def _check_plan(values: Values, reader: Reader) -> None:
     require("fitted" in feature_map.parts, "the map of a model must be fitted")
     columns, scaling = values["columns"](), values["scaling"].parts
     shares = values["importances"]
-    fits = shares is None or (
-        len(shares) == columns.n_features and abs(shares.sum() - 1) < 1e-6
-    )
-    require(fits, "importances must be those of the columns, and sum to one")
+    if shares is not None:
+        same = len(shares) == columns.n_features
+        require(same, "importances must have the size of the columns")
+        require(abs(shares.sum() - 1) < 1e-6, "importances must sum to one")
     if not feature_map.of.numeric_rows:
         same = Scaling(**scaling).is_identity
         require(same, "scaling must leave rows that are no numbers as they are")

@@ -25,7 +25,7 @@ Loss = Callable[[Floats], tuple[float, Floats]]
 
 # Of fewer rows nothing is learned, unless it is asked for; of fewer than the last of
 # these, either half judges the other.
-_LEAST_ROWS, _LEAST_ROWS_ASKED, _FEW_ROWS = 64, 16, 1200
+_LEAST_ROWS, _LEAST_ROWS_ASKED, _FEW_ROWS = 128, 16, 1200
 # The most rows that learn from each start, while halves are compared, and in the end.
 _ROWS_AT_FIRST, _MOST_ROWS, _MOST_ROWS_AT_LAST = 300, 1000, 2000
 # Rows squared, times numbers per row, of one step.
@@ -44,7 +44,7 @@ _WEIGHT_ITERATIONS, _MATRIX_ITERATIONS = 30, 40
 # What was learned is judged by so many rows at most, in parts that show the noise.
 _MOST_JUDGES, _JUDGES_PER_PART, _MOST_PARTS = 1024, 8, 8
 # γ in units of the learned one, which is that of fewer rows.
-NEAR = 2.0 ** np.arange(-1.5, 2.6, 0.5)
+_NEAR = 2.0 ** np.arange(-1.5, 2.6, 0.5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,8 +170,10 @@ class MetricSearch:
         """Whether there are rows enough to learn from."""
         return loo.n_distinct >= (_LEAST_ROWS_ASKED if asked else _LEAST_ROWS)
 
-    def run(self, rival: tuple[Floats, Floats] | None) -> Metric | None:
-        """The metric; None where the rival predicts as well.
+    def run(self, rival: tuple[Floats, Floats] | None) -> tuple[Metric, float] | None:
+        """The metric, and the γ that rows want which it was not learned from.
+
+        None where the rival predicts as well.
 
         Parameters
         ----------
@@ -182,19 +184,19 @@ class MetricSearch:
         turns = [halves, halves[::-1]] if self.loo.n_distinct < _FEW_ROWS else [halves]
         found = [self._learn(own, _MOST_ROWS) for own, _ in turns]
         judges = [self._judges(other) for _, other in turns]
-        best, scores = None, None
+        best, gamma, scores = None, 1.0, None
         if rival is not None:
-            scores = self._scores([rival[0]] * len(turns), judges, rival[1])
+            scores = self._judged([rival[0]] * len(turns), judges, rival[1])[1]
         for place in range(len(found[0])):
             mapped = [each[place].apply(self.rows) for each in found]
-            own = self._scores(mapped, judges, NEAR)
+            wanted, own = self._judged(mapped, judges, _NEAR)
             if scores is None or _is_gain(own - scores):
-                best, scores = place, own
+                best, gamma, scores = place, wanted, own
         if best is None:
             return None
         everything = np.arange(self.loo.n_distinct)
         known = found[0][: best + 1]
-        return self._learn(everything, _MOST_ROWS_AT_LAST, known)[best]
+        return self._learn(everything, _MOST_ROWS_AT_LAST, known)[best], gamma
 
     def _near(self, groups: NDArray[np.intp], most: int) -> Neighbours:
         """Groups that learn, no more than time allows."""
@@ -241,10 +243,10 @@ class MetricSearch:
         n_parts = min(_MOST_PARTS, max(2, len(some) // _JUDGES_PER_PART))
         return [some[k::n_parts] for k in range(n_parts)]
 
-    def _scores(
+    def _judged(
         self, mapped: list[Floats], judges: list[list[NDArray[np.intp]]], gammas: Floats
-    ) -> Floats:
-        """Scores of all parts, for the γ that is best in all."""
+    ) -> tuple[float, Floats]:
+        """The γ that is best in all parts, and their scores."""
         squares = [
             (part, squared_distances(rows.astype(np.float32), part))
             for rows, parts in zip(mapped, judges, strict=True)
@@ -256,7 +258,8 @@ class MetricSearch:
                 for g in gammas
             ]
         )
-        return np.asarray(scores[scores.mean(axis=1).argmax()])
+        best = int(scores.mean(axis=1).argmax())
+        return float(gammas[best]), scores[best]
 
 
 def _mixed(near: Neighbours, weighted: Metric, start: Floats | None) -> Metric:
@@ -289,9 +292,8 @@ def _descend(
 
 
 def _is_gain(gains: Floats) -> bool:
-    """Whether gains of parts are more than their noise."""
-    noise = gains.std(ddof=1) / np.sqrt(len(gains))
-    return bool(gains.mean() > noise)
+    """Whether gains of parts are more than their standard error."""
+    return bool(gains.mean() > gains.std(ddof=1) / np.sqrt(len(gains)))
 
 
 def _rounded(values: Any, steps: int) -> Any:

@@ -12,7 +12,7 @@ from rhokit.plans.leave_one_out import (
     kernel_overlaps,
     squared_distances,
 )
-from rhokit.plans.metric import NEAR, MetricSearch
+from rhokit.plans.metric import MetricSearch
 from rhokit.plans.plan import Candidate
 from rhokit.plans.request import PlanRequest
 from rhokit.plans.scaling import Scaling, scaled_variances
@@ -140,9 +140,10 @@ class ScaleChoice:
         is_number = self.batch.columns.is_number
         tied = None if is_number is None else ~is_number
         spread = plain.apply(rows)
-        metric = MetricSearch(self.loo, spread, starts, tied).run(rival)
-        if metric is None:
+        found = MetricSearch(self.loo, spread, starts, tied).run(rival)
+        if found is None:
             return []
+        metric, wanted = found
         # Numbers vary by one in the mean, as they do by rule; categories stay as they
         # are, where there are any.
         units = np.ptp(spread, axis=0) > _LEAST_RANGE if tied is None else tied
@@ -150,7 +151,7 @@ class ScaleChoice:
         squares = squared_distances(
             scaling.apply(rows).astype(np.float32), self.loo.probes()
         )
-        scores = self._scores_of("learned", squares, gamma * NEAR)
+        scores = self._scores_of("learned", squares, np.array([gamma * wanted]))
         return [(score, "learned", scaling, gamma) for gamma, score in scores]
 
     def importances(self, scaling: Scaling) -> NDArray[np.float64]:
