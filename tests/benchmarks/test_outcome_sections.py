@@ -38,7 +38,7 @@ def test_accuracy_has_a_goal_where_it_is_asked_for(split):
     assert [result.goal is None for result in results] == [True, False]
     assert results[1].value > 0.9
     details = results[1].details
-    assert details["scale"] in ("std", "common", "within")
+    assert details["scale"] in ("std", "common", "within", "learned")
     assert set(details) >= {"map", "gamma", "fit_seconds", "predict_seconds"}
 
 

@@ -130,7 +130,7 @@ def test_predicts_better_than_any_rule_does(kind):
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("is_noise", [False, True])
 def test_never_below_the_best_rule_by_the_same_score(seed, is_noise):
-    rows, values = planted(150, 4, seed)
+    rows, values = planted(300, 4, seed)
     if is_noise:
         values = np.random.default_rng(seed).normal(size=len(rows))
     model = QMRegressor(n_components=32, random_state=0).fit(rows, values)
@@ -151,7 +151,7 @@ def test_weights_are_copies():
 
 
 def test_learned_plans_merge_and_are_saved():
-    rows, values = planted(200, 4)
+    rows, values = planted(300, 4)
     made = QMRegressor(n_components=32, random_state=0).prepare(rows, values)
     parts = [made.blank().partial_fit(rows[i::2], values[i::2]) for i in (0, 1)]
     merged = loads(dumps(parts[0].merge(parts[1])))

@@ -55,16 +55,16 @@ def test_bandwidths_are_in_the_columns_own_units():
 
 
 @pytest.mark.parametrize(
-    ("name", "n_features"), [("mosaic", 15), ("mixed mosaic", 3 + 3 + 2)]
+    ("name", "dimension"), [("mosaic", 1 + 4), ("mixed mosaic", 1 + 1 + 5)]
 )
-def test_a_mosaic_has_no_kernel(name, n_features):
+def test_a_mosaic_has_no_kernel(name, dimension):
     """Its states are sums of one, columns, their products, and categories."""
     model, found = case(name).model, fitted(name)
     assert (found.map_name, found.representation) == ("MosaicFeatures", "mosaic")
-    assert found.dimension == n_features
+    assert found.dimension == dimension
     assert found.rank is None
     assert {column.bandwidth for column in found.columns} == {None}
-    assert found.n_numbers == model.feature_map_.n_cells_ * n_features
+    assert found.n_numbers == model.feature_map_.router_.size
     assert (found.n_cells, found.n_layers) == (
         model.feature_map_.n_cells_,
         len(model.feature_map_.layer_weights_),

@@ -46,6 +46,7 @@ _SCALINGS = {
     "std": "std: every column is divided by its own spread",
     "common": "common: all columns are divided by one width",
     "within": "within: columns are whitened by the covariance inside the digits",
+    "learned": "learned: columns weigh what they tell of rows left out",
 }
 
 

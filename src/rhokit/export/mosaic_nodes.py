@@ -79,16 +79,17 @@ def _bent(shapes: ColumnShapes, numbers: Value) -> tuple[Value, Value]:
 
 
 def _inside(shapes: ColumnShapes, j: int, x: Value) -> tuple[Value, Value]:
-    """Whether values are inside of ends that hold for good; some place for others."""
-    low, high = (
-        float(end) if hold == 0 else sign * np.inf
-        for end, hold, sign in zip(
-            (shapes.low[j], shapes.high[j]), shapes.hold[:, j], (-1, 1), strict=True
-        )
-    )
-    inside = (x > low) & (x < high)
-    place = float(np.clip(0.0, low + min(1, high - low) / 2, high))
-    return inside, x.graph.where(inside, x, place)
+    """Whether values are inside of ends that hold for good; places for others."""
+    graph = x.graph
+    inside = x.column(0) * 0.0 >= 0.0
+    low, high = shapes.places(j)
+    if np.isfinite(low):
+        end = float(shapes.low[j])
+        inside, x = x >= end, graph.where(x > end, x, low)
+    if np.isfinite(high):
+        end = float(shapes.high[j])
+        inside, x = inside & (x <= end), graph.where(x < end, x, high)
+    return inside, x
 
 
 def _curved(shapes: ColumnShapes, j: int, x: Value) -> tuple[Value, Value]:

@@ -268,8 +268,8 @@ class MosaicFeatures(FeatureMap):
         row, place = (int(each) for each in np.argwhere(outside)[0])
         raise DataError(
             "no value of the rows that this mosaic was fitted to is below zero in this "
-            "column, so that it has no density at or below the end there, and row "
-            f"{row} of X has one that is: fit a model to rows like these",
+            f"column, so that it has no density there, and row {row} of X has one that "
+            "is: fit a model to rows like these",
             row=row,
             column=self._column_of(place),
         )

@@ -31,6 +31,8 @@ _TINY = np.finfo(float).tiny
 _FARTHEST = 1e60
 # Of exponentials that stay finite.
 _MOST_EXPONENT = 500.0
+# Values at an end are taken for those so far inside of it, in spreads.
+_AT_END = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,15 +166,15 @@ class ColumnShapes:
     def apply(self, rows: NDArray[Any]) -> tuple[Floats, Floats]:
         """Bent rows (n, d), and logarithms of the volume that bending makes, (n,).
 
-        Rows at an end that holds for good, and beyond, get ``-inf``, and some place.
+        Rows beyond an end that holds for good get ``-inf``, and some place.
         """
         z = np.array(rows, dtype=np.float64)
         log_volume = np.zeros(len(z))
         outside = self.outside(rows)
         for j in range(z.shape[1]):
-            x = z[:, j]
-            if outside[:, j].any():
-                x = np.where(outside[:, j], self._inside(j, x), x)
+            low, high = self.places(j)
+            x = np.where(z[:, j] > self.low[j], z[:, j], np.maximum(z[:, j], low))
+            x = np.where(x < self.high[j], x, np.minimum(x, high))
             z[:, j], slope = self.bend(j, x)
             log_volume += np.where(outside[:, j], -np.inf, slope)
             if len(self.splines):
@@ -180,11 +182,18 @@ class ColumnShapes:
                 log_volume += slope
         return z, log_volume
 
-    def _inside(self, j: int, x: Floats) -> Floats:
-        """Some place inside of the ends of column j, for values beyond them."""
-        low, high = self.low[j], self.high[j]
-        some = min(1.0, (high - low) / 4)
-        return np.where(x <= low, low + some, high - some)
+    def places(self, j: int) -> tuple[float, float]:
+        """Where values at the ends of column j are held; infinite for no such ends.
+
+        A density has no value at an end, where its shape is infinite, and rows may have
+        it all the same: they are as likely as those nearby.
+        """
+        near = min(_AT_END, (self.high[j] - self.low[j]) / 4)
+        below, above = self.hold[:, j] == 0
+        return (
+            self.low[j] + near if below else -np.inf,
+            self.high[j] - near if above else np.inf,
+        )
 
     def invert(self, z: Floats) -> Floats:
         """Rows (n, d) of bent ones."""
@@ -238,9 +247,9 @@ class ColumnShapes:
         return replace(self, splines=splines)
 
     def outside(self, rows: NDArray[Any]) -> NDArray[np.bool_]:
-        """Where values (n, d) are at or beyond ends that hold for good, (n, d)."""
+        """Where values (n, d) are beyond ends that hold for good, (n, d)."""
         below, above = self.hold == 0
-        return np.asarray((rows <= self.low) & below | (rows >= self.high) & above)
+        return np.asarray((rows < self.low) & below | (rows > self.high) & above)
 
 
 def _bend(

@@ -25,7 +25,7 @@ Loss = Callable[[Floats], tuple[float, Floats]]
 
 # Of fewer rows nothing is learned, unless it is asked for; of fewer than the last of
 # these, either half judges the other.
-_LEAST_ROWS, _LEAST_ROWS_ASKED, _FEW_ROWS = 128, 16, 1200
+_LEAST_ROWS, _LEAST_ROWS_ASKED, _FEW_ROWS = 240, 16, 1200
 # The most rows that learn from each start, while halves are compared, and in the end.
 _ROWS_AT_FIRST, _MOST_ROWS, _MOST_ROWS_AT_LAST = 300, 1000, 2000
 # Rows squared, times numbers per row, of one step.
