@@ -130,7 +130,7 @@ class JointReadOut(ClassReadOut):
         outputs = self.output_states()
         if self.truncation(model) is not None:
             states = self.joint_states(model, rows)
-            measured = np.einsum("nab,ka,kb->nk", states, outputs, outputs)
+            measured = ((states @ outputs.T) * outputs.T).sum(axis=1)  # (n, K)
         else:
             mixture = self._log_mixture(model, rows)
             if np.array_equal(outputs, np.eye(len(outputs))):
@@ -175,7 +175,7 @@ class JointReadOut(ClassReadOut):
 
         def use(worker: int, which: Any, columns: Any, log_scale: Any) -> NDArray[Any]:
             amplitudes = (columns @ weights).reshape(len(columns), rank, n_outputs)
-            return np.einsum("nra,nrb->nab", amplitudes.conj(), amplitudes)
+            return np.asarray(amplitudes.conj().transpose(0, 2, 1) @ amplitudes)
 
         states = np.concatenate(model.for_blocks(rows, use)).real
         states = states.astype(np.float64)
