@@ -74,7 +74,7 @@ class TestCostlyFiles:
 class TestLimit:
     def test_files_of_ones_own_may_cost_anything(self):
         data = costly.labels(20_000).data()
-        with pytest.raises(ModelFileError, match="20000 labels"):
+        with pytest.raises(ModelFileError, match="20000 outcomes"):
             rhokit.loads(data)
         assert len(rhokit.loads(data, limit=math.inf).classes_) == 20_000
 
