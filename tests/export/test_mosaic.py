@@ -47,10 +47,19 @@ def test_of_bent_columns(tmp_path):
 def test_is_impossible_where_logarithms_end(tmp_path):
     X = single(np.random.default_rng(0).lognormal(size=(500, 2)))
     model = mosaic().fit(X)
-    X[:3, 0] = [0, -1, -1e30]
+    X[:3, 0] = [-1e-9, -1, -1e30]
+    X[3, 0] = 0  # which may be a value
     found = run(model, X, tmp_path)["log_density"]
     assert np.isneginf(found[:3]).all()
     assert_same_density(found[3:], model.score_samples(X[3:]))
+
+
+def test_goes_on_beyond_suggested_ends(tmp_path):
+    X = single(np.random.default_rng(0).random(size=(3000, 3)))
+    model = mosaic().fit(X)
+    assert (model.feature_map_.shapes_.hold > 0).any()
+    X[:6, 0] = [-0.001, -0.01, -3, 1.002, 1.1, 40]
+    compare(model, X, tmp_path, tolerance=1e-7)
 
 
 def test_of_real_rows(tmp_path):
