@@ -376,6 +376,8 @@ class MosaicFeatures(FeatureMap):
         ascending = (np.diff(stops) > 0).all() and stops[-1] == cells
         require(ascending, "stops must ascend to the number of cells")
         d, w = len(fitted["kinds"]), len(fitted["shares"])
+        if not w:  # all columns are numbers, whose scaling must be as wide
+            reader.bind("d", d, "kinds")
         require(
             len(fitted["router"]) == n_quadratic(d) + w,
             "router must have the features of its columns",
