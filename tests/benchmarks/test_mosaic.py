@@ -44,7 +44,6 @@ def _n_cells(case):
 
 
 def test_a_file_is_compared_with_reading_and_learning():
-    pytest.importorskip("pyarrow")
     (result,) = mosaic.file(TINY, d=3)
     parts = result.details
     expected = parts["reading"] + 900 / parts["rows_per_second"]

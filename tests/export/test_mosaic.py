@@ -57,7 +57,7 @@ def test_is_impossible_where_logarithms_end(tmp_path):
 def test_goes_on_beyond_suggested_ends(tmp_path):
     X = single(np.random.default_rng(0).random(size=(3000, 3)))
     model = mosaic().fit(X)
-    assert (model.feature_map_.shapes_.hold > 0).any()
+    assert (model.feature_map_.shapes_.turn > 0).any()
     X[:6, 0] = [-0.001, -0.01, -3, 1.002, 1.1, 40]
     compare(model, single(X), tmp_path, tolerance=1e-7)
 

@@ -39,7 +39,7 @@ def shapes(columns=COLUMNS, soft=0.3, knots=True):
         low,
         high,
         np.zeros((2, d)),
-        Splines.through(at, to) if knots else Splines.none(d),
+        Splines.through(at, to) if knots else Splines(*np.zeros((3, 0, d))),
     )
 
 
@@ -135,7 +135,7 @@ class TestSuggestedEnds:
         own = uniform_shapes()
         assert -0.01 < own.low[0] < 0
         assert 1 < own.high[0] < 1.01
-        assert (own.hold > 0).all()
+        assert (own.turn > 0).all()
 
     def test_nothing_is_impossible_beyond(self):
         own = uniform_shapes()

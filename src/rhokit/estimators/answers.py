@@ -98,14 +98,7 @@ def marginal(estimator: E, columns: Any) -> E:
     """
     model = estimator.fitted_model()
     kept = sorted(model.plan.columns.find("columns", columns))
-    kept_model = model.marginal(kept)
-    part: E = estimator.with_model(kept_model)
-    part.rank = kept_model.rank
-    if not (estimator.scale is None or isinstance(estimator.scale, str)):
-        part.scale = np.asarray(estimator.scale)[kept]
-    if not isinstance(estimator.feature_map, str):
-        part.feature_map = kept_model.plan.feature_map
-    return part
+    return _with_columns(estimator, model.marginal(kept), kept)
 
 
 def conditional(estimator: E, given: Any) -> E:
@@ -145,10 +138,18 @@ def conditional(estimator: E, given: Any) -> E:
         place: _wide_value(columns, place, value)
         for place, value in zip(places, given.values(), strict=True)
     }
-    part: E = estimator.with_model(model.conditional(values))
+    kept = [c for c in range(columns.n_features) if c not in places]
+    return _with_columns(estimator, model.conditional(values), kept)
+
+
+def _with_columns(estimator: E, model: Model, kept: list[int]) -> E:
+    """The estimator of a model of some columns, with parameters that fit these."""
+    part: E = estimator.with_model(model)
+    part.rank = model.rank
     if not (estimator.scale is None or isinstance(estimator.scale, str)):
-        kept = [c for c in range(columns.n_features) if c not in places]
         part.scale = np.asarray(estimator.scale)[kept]
+    if not isinstance(estimator.feature_map, str):
+        part.feature_map = model.plan.feature_map
     return part
 
 

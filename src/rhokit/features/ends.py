@@ -41,8 +41,8 @@ class ColumnEnds:
     low_cell, high_cell : float
         How far the last value is from the end, if all between them counts as that
         value: half a step, or the cell of an atom; else zero.
-    low_hold, high_hold : float
-        How far inside of an end that rows only suggest the column is left to go on
+    low_turn, high_turn : float
+        How far inside of an end that rows only suggest the column turns, to go on
         beyond it. Zero for an end that holds for good: rows beyond are refused.
     anchor, step : float
         Values are at whole numbers of steps from the anchor; zero if there is no step.
@@ -54,8 +54,8 @@ class ColumnEnds:
     high: float = np.inf
     low_cell: float = 0.0
     high_cell: float = 0.0
-    low_hold: float = 0.0
-    high_hold: float = 0.0
+    low_turn: float = 0.0
+    high_turn: float = 0.0
     anchor: float = 0.0
     step: float = 0.0
     zero: float = -np.inf
@@ -84,15 +84,15 @@ class ColumnEnds:
         column = _Column(values, counts, spread, _step(values, mass.sum()))
         # Zero may be one of the values to come if it is but a step below the least.
         is_above = values[0] - zero > 2 * np.diff(values).min()
-        low, low_cell, low_hold = column.lower(zero, least)
-        high, high_cell, high_hold = column.mirrored().lower(-np.inf, -most)
+        low, low_cell, low_turn = column.lower(zero, least)
+        high, high_cell, high_turn = column.mirrored().lower(-np.inf, -most)
         return cls(
             low,
             -high,
             low_cell,
             high_cell,
-            low_hold,
-            high_hold,
+            low_turn,
+            high_turn,
             anchor=values[0] if column.step else 0.0,
             step=column.step,
             zero=zero if is_above else -np.inf,
@@ -112,24 +112,24 @@ class ColumnEnds:
             others have.
         """
         known = self
-        for each in np.unique(fold) if self.low_hold or self.high_hold else ():
+        for each in np.unique(fold) if self.low_turn or self.high_turn else ():
             rest, out = x[fold != each], x[fold == each]
             if len(np.unique(rest)) < 2:
                 continue
             of_rest = ColumnEnds.of(
                 rest, mass[fold != each], self.zero, rest.min(), rest.max()
             )
-            if known.low_hold and out.min() <= of_rest.low:
-                known = replace(known, low=-np.inf, low_cell=0.0, low_hold=0.0)
-            if known.high_hold and out.max() >= of_rest.high:
-                known = replace(known, high=np.inf, high_cell=0.0, high_hold=0.0)
+            if known.low_turn and out.min() <= of_rest.low:
+                known = replace(known, low=-np.inf, low_cell=0.0, low_turn=0.0)
+            if known.high_turn and out.max() >= of_rest.high:
+                known = replace(known, high=np.inf, high_cell=0.0, high_turn=0.0)
         return known
 
     def from_zero(self) -> "ColumnEnds":
         """With nothing at zero and below."""
         if np.isfinite(self.low):
             return self
-        return replace(self, low=self.zero, low_cell=0.0, low_hold=0.0)
+        return replace(self, low=self.zero, low_cell=0.0, low_turn=0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +145,7 @@ class _Column:
         return replace(self, values=-self.values[::-1], counts=self.counts[::-1])
 
     def lower(self, zero: float, least: float) -> tuple[float, float, float]:
-        """The lower end, its cell, and how far inside of it the column may go on."""
+        """The lower end, its cell, and how far inside of it the column turns."""
         first, step = self.values[0], self.step
         is_atom = self._is_atom
         cell = step / 2 or (self._atom_cell if is_atom else 0.0)

@@ -10,7 +10,7 @@ from rhokit.features.shapes import LOG, ColumnShapes
 from rhokit.records import ArrayField, Fields, Values, require
 
 # Rows of the tensor that says how values are read.
-_READING = ("anchor", "step", "low_cell", "high_cell", "low_hold", "high_hold")
+_READING = ("anchor", "step", "low_cell", "high_cell", "low_turn", "high_turn")
 
 SHAPE_FIELDS: Fields = {
     "kinds": ArrayField(("b",), dtypes=("int64",), low=0),

@@ -62,9 +62,9 @@ class ColumnShapes:
         c and w.
     low, high : arrays of shape (d,)
         Ends of columns, in units of x; infinite where there are none.
-    hold : array of shape (2, d)
-        How far inside of an end that rows suggest the column is left to go on beyond
-        it; zero for ends that hold for good.
+    turn : array of shape (2, d)
+        How far inside of an end that rows only suggest the column turns, to go on
+        beyond it; zero for ends that hold for good.
     splines : Splines
     """
 
@@ -76,16 +76,16 @@ class ColumnShapes:
     width: Floats
     low: Floats
     high: Floats
-    hold: Floats
+    turn: Floats
     splines: Splines
 
     @classmethod
     def lines(cls, d: int) -> "ColumnShapes":
         """Columns as they are."""
         bends = np.repeat([[0.0], [1], [1], [0], [1]], d, axis=1)
-        ends, hold = np.full((2, d), -np.inf), np.zeros((2, d))
+        ends, turn = np.full((2, d), -np.inf), np.zeros((2, d))
         kinds, knots = np.zeros(d, np.int64), np.zeros((3, 0, d))
-        return cls.of_arrays(kinds, bends, ends, hold, knots)
+        return cls.of_arrays(kinds, bends, ends, turn, knots)
 
     @classmethod
     def chosen(
@@ -112,9 +112,9 @@ class ColumnShapes:
         bends = np.array([each[1:6] for each in parts]).reshape(-1, 5).T
         own = [each[-1] for each in parts]
         sides = np.array([[e.low, -e.high] for e in own]).reshape(-1, 2).T
-        hold = np.array([[e.low_hold, e.high_hold] for e in own]).reshape(-1, 2).T
+        turn = np.array([[e.low_turn, e.high_turn] for e in own]).reshape(-1, 2).T
         kinds = np.array([each[0] for each in parts], np.int64)
-        return cls.of_arrays(kinds, bends, sides, hold, np.zeros((3, 0, len(own))))
+        return cls.of_arrays(kinds, bends, sides, turn, np.zeros((3, 0, len(own))))
 
     def arrays(self) -> tuple[Floats, Floats, Floats]:
         """What files hold: bends (5, d), ends (2, d), the upper mirrored, and knots."""
@@ -128,13 +128,13 @@ class ColumnShapes:
 
     @classmethod
     def of_arrays(
-        cls, kinds: Any, bends: Floats, ends: Floats, hold: Floats, knots: Floats
+        cls, kinds: Any, bends: Floats, ends: Floats, turn: Floats, knots: Floats
     ) -> "ColumnShapes":
         """Shapes of what files hold."""
         origin, unit, soft, centre, width = bends
         splines = Splines(knots[0], knots[1], knots[2])
         return cls(
-            kinds, origin, unit, soft, centre, width, ends[0], -ends[1], hold, splines
+            kinds, origin, unit, soft, centre, width, ends[0], -ends[1], turn, splines
         )
 
     @property
@@ -157,7 +157,7 @@ class ColumnShapes:
 
     def turns(self, j: int) -> tuple[float, float]:
         """Where column j begins to go on beyond suggested ends; infinite for none."""
-        low, high = self.hold[:, j]
+        low, high = self.turn[:, j]
         return (
             self.low[j] + low if low > 0 else -np.inf,
             self.high[j] - high if high > 0 else np.inf,
@@ -189,7 +189,7 @@ class ColumnShapes:
         it all the same: they are as likely as those nearby.
         """
         near = min(_AT_END, (self.high[j] - self.low[j]) / 4)
-        below, above = self.hold[:, j] == 0
+        below, above = self.turn[:, j] == 0
         return (
             self.low[j] + near if below else -np.inf,
             self.high[j] - near if above else np.inf,
@@ -238,7 +238,7 @@ class ColumnShapes:
             self.kind[kept],
             bends[:, kept],
             ends[:, kept],
-            self.hold[:, kept],
+            self.turn[:, kept],
             knots[:, :, kept],
         )
 
@@ -248,7 +248,7 @@ class ColumnShapes:
 
     def outside(self, rows: NDArray[Any]) -> NDArray[np.bool_]:
         """Where values (n, d) are beyond ends that hold for good, (n, d)."""
-        below, above = self.hold == 0
+        below, above = self.turn == 0
         return np.asarray((rows < self.low) & below | (rows > self.high) & above)
 
 

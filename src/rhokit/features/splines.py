@@ -31,11 +31,6 @@ class Splines:
     slopes: Floats
 
     @classmethod
-    def none(cls, d: int) -> "Splines":
-        """Columns as they are."""
-        return cls(*np.zeros((3, 0, d)))
-
-    @classmethod
     def through(cls, knots: Floats, values: Floats) -> "Splines":
         """Through points (K, d) that ascend in every column; K is two or more."""
         chords = np.diff(values, axis=0) / np.diff(knots, axis=0)

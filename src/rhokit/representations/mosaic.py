@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rhokit.core import CellMoments, CellSums
 from rhokit.features import MosaicFeatures
-from rhokit.features.cells import CellMixture, definite, n_quadratic
+from rhokit.features.cells import CellMixture, definite, mixed, n_quadratic
 from rhokit.plans import Plan
 from rhokit.records import ArrayField, Reader, Record, Values, require
 from rhokit.representations.base import Measure, Outcomes, Representation, State
@@ -123,16 +123,7 @@ class MosaicRepresentation(Representation):
 
     def mixture(self, state: State, probabilities: Floats) -> CellMixture:
         """The mixture of all outcomes' mixtures, with these probabilities (K,)."""
-        mixtures = self.mixtures(state)
-        logs = np.log(np.maximum(probabilities, np.finfo(float).tiny))
-        return CellMixture(
-            np.concatenate(
-                [m.log_weight + p for m, p in zip(mixtures, logs, strict=True)]
-            ),
-            np.concatenate([m.mean for m in mixtures]),
-            np.concatenate([m.covariance for m in mixtures]),
-            np.concatenate([m.log_shares for m in mixtures]),
-        )
+        return mixed(self.mixtures(state), probabilities)
 
     def measure(
         self, states: Sequence[State], rank: Any, *, projector: bool = False
