@@ -34,6 +34,7 @@ LANDMARKS = {**QUICK, "feature_map": "landmarks"}
 LEARNED = {**LANDMARKS, "scale": "learned"}
 GRID = {**QUICK, "feature_map": "grid"}
 MOSAIC = {"feature_map": "mosaic", "random_state": 0}
+BLEND = {"feature_map": "blend", "n_components": 12, "random_state": 0}
 LEVELS = {"n_levels": 5, "beta": 4.0}
 TRAINED = {"max_epochs": 2, "early_stopping": False}
 
@@ -163,6 +164,10 @@ CLASSES = {
     "classes learned mixed": EstimatorCase(
         DMKDClassifier(**LEARNED), mixed, labels_of_frame
     ),
+    "classes blend": EstimatorCase(DMKDClassifier(**BLEND), wide),
+    "classes blend mixed": EstimatorCase(
+        DMKDClassifier(**BLEND), mixed, labels_of_frame
+    ),
     "joint": EstimatorCase(QMClassifier(**LANDMARKS, output_map="softmax")),
     "joint rank": EstimatorCase(QMClassifier(**FOURIER, joint_rank=20)),
     "ordered": EstimatorCase(QMOrdinalClassifier(**LANDMARKS)),
@@ -174,6 +179,11 @@ CLASSES = {
 VALUES = {
     "values": EstimatorCase(QMRegressor(**LANDMARKS, **LEVELS)),
     "values learned": EstimatorCase(QMRegressor(**LEARNED, **LEVELS), wide),
+    "values blend": EstimatorCase(QMRegressor(**BLEND), wide),
+    "values blend mixed": EstimatorCase(QMRegressor(**BLEND), mixed, values_of_frame),
+    "two values blend": EstimatorCase(
+        QMRegressor(**BLEND, calibration=None), target=two_values_of
+    ),
     "values fourier": EstimatorCase(
         QMRegressor(**FOURIER, **LEVELS, calibration=None), target=two_values_of
     ),
@@ -234,7 +244,10 @@ def represented(estimator, rows=normal_rows, **options):
     )
 
 
+BLENDED = DMKDClassifier(**BLEND).fit(wide(60, 1), labels_of(wide(60, 1), 2))
+
 REPRESENTATIONS = {
+    "blend": RepresentationCase(BLENDED.blank().prepared_model(), wide),
     "mosaic": represented(DMKDE(**MOSAIC), wide),
     "matrix": represented(DMKDE(**FOURIER)),
     "matrix, whitened": represented(DMKDE(**LANDMARKS)),

@@ -9,6 +9,7 @@ import pytest
 DOCS = Path(__file__).parents[2] / "docs"
 GUIDES = (
     "grids",
+    "blend",
     "mosaic",
     "torch",
     "scale",

@@ -35,9 +35,9 @@ def test_representations(law, case):
     law(case)
 
 
-# A mosaic has no states φ(x) of its own, whose overlaps laws of maps are about: its
-# cells are states of rows, and laws of representations and of estimators apply.
-WITHOUT_STATES = {"mosaic"}
+# Mosaics and blends have no states φ(x) of their own, whose overlaps laws of maps are
+# about: laws of representations and of estimators apply.
+WITHOUT_STATES = {"blend", "mosaic"}
 
 
 def test_every_map_is_in_the_catalogue():

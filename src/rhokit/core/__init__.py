@@ -1,5 +1,6 @@
 """The maths, on any array that follows the array API (NumPy, torch)."""
 
+from rhokit.core.blend import BlendSums
 from rhokit.core.cells import CellMoments, CellSums
 from rhokit.core.density_matrix import DensityMatrix, LowRankDensityMatrix
 from rhokit.core.feature_mean import FeatureMean
@@ -41,6 +42,7 @@ from rhokit.core.states import (
 from rhokit.core.toeplitz import ToeplitzDensityMatrix
 
 __all__ = [
+    "BlendSums",
     "CellMoments",
     "CellSums",
     "DensityMatrix",

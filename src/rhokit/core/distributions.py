@@ -61,3 +61,19 @@ def quantiles(chances: Array, levels: Array, shares: Array) -> Array:
         return left + xp.clip(part, 0, 1) * (right - left)
 
     return xp.stack([one(shares[i]) for i in range(shares.shape[0])], axis=1)
+
+
+def log_densities(chances: Array, levels: Array, values: Array) -> Array:
+    """Logarithms of the densities of distributions (n, m) at values (n,).
+
+    ``-inf`` beyond the levels.
+    """
+    xp = array_namespace(chances)
+    edges = cell_edges(levels)
+    inner = edges[1:-1]
+    cell = xp.sum(xp.astype(values[:, None] > inner, xp.int64), axis=1)
+    mass = xp.take_along_axis(chances, cell[:, None], axis=1)[:, 0]
+    width = xp.take(edges, cell + 1) - xp.take(edges, cell)
+    inside = (values >= edges[0]) & (values <= edges[-1]) & (mass > 0)
+    safe = xp.where(inside, mass, xp.ones_like(mass)) / width
+    return xp.where(inside, xp.log(safe), -xp.inf)

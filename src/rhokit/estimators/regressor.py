@@ -188,6 +188,33 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OnePassEstimator):
             return np.asarray(found[0])
         return np.stack(found, axis=-2)
 
+    def log_density(self, X: Any, y: Any) -> NDArray[np.float64]:
+        r"""Log-density of each row's own target, :math:`\log p(y_i \mid x_i)`.
+
+        In the units of the target; its mean over rows that were kept aside, with the
+        sign turned, is the negative log-likelihood.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        y : array-like of shape (n,) or (n, t)
+
+        Returns
+        -------
+        log_density : array of shape (n,) or (n, t)
+            Of levels, ``-inf`` beyond their range.
+        """
+        model, rows = self.question(X)
+        readout = model.readout
+        target = readout.check(y, len(rows), type(self).__name__)
+        values = target.reshape(len(target), -1)
+        if values.shape[1] != len(readout.low):
+            raise ValueError(
+                f"y must have {len(readout.low)} targets, as before, got "
+                f"{values.shape[1]}"
+            )
+        return np.asarray(readout.log_density(model, rows, values))
+
     @property
     def levels_(self) -> NDArray[np.float64]:
         """The levels in the units of the targets, shape (m,) or (m, t)."""

@@ -24,6 +24,7 @@ from rhokit.fast.measure import (
     thin_factor,
 )
 from rhokit.fast.series import Series, SeriesSums
+from rhokit.fast.trees import add_to_cells, sum_over_cells, tree_cells
 
 __all__ = [
     "FactorMeasurement",
@@ -32,6 +33,7 @@ __all__ = [
     "OutcomeSums",
     "Series",
     "SeriesSums",
+    "add_to_cells",
     "blas_threads",
     "block_rows",
     "cosine_columns",
@@ -45,5 +47,7 @@ __all__ = [
     "one_worker",
     "pivoted_factor",
     "small_algebra",
+    "sum_over_cells",
     "thin_factor",
+    "tree_cells",
 ]

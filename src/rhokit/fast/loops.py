@@ -345,3 +345,37 @@ def taylor_values(angles: Any, table: Any, out: Any) -> None:
         low = (table[k, 3] * u + table[k, 2]) * u2 + (table[k, 1] * u + table[k, 0])
         high = (table[k, 7] * u + table[k, 6]) * u2 + (table[k, 5] * u + table[k, 4])
         out[i] = high * (u2 * u2) + low
+
+
+@_compiled
+def tree_cells(
+    codes: Any, roots: Any, features: Any, thresholds: Any, children: Any, out: Any
+) -> None:
+    """Send rows down trees, one tree after the other, which then stays in the cache."""
+    for t in range(len(roots)):
+        for i in range(len(codes)):
+            node = roots[t]
+            while features[node] >= 0:
+                right = codes[i, features[node]] > thresholds[node]
+                node = children[node] + right
+            out[i, t] = children[node]
+
+
+@_compiled
+def add_to_cells(cells: Any, masses: Any, table: Any) -> None:
+    """Add the masses (n, K) of rows to the cells (n, T) that these are in, (C, K)."""
+    n_outcomes = masses.shape[1]
+    for t in range(cells.shape[1]):
+        for i in range(len(cells)):
+            for k in range(n_outcomes):
+                if masses[i, k] != 0:
+                    table[cells[i, t], k] += masses[i, k]
+
+
+@_compiled
+def sum_over_cells(cells: Any, table: Any, out: Any) -> None:
+    """Add up the entries (C, J) of the cells (n, T) that rows are in, (n, J)."""
+    for t in range(cells.shape[1]):
+        for i in range(len(cells)):
+            for j in range(table.shape[1]):
+                out[i, j] += table[cells[i, t], j]

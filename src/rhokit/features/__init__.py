@@ -3,6 +3,7 @@
 from rhokit.core import GaussianKernel
 from rhokit.features.bandwidth import gamma_by_rule
 from rhokit.features.base import FeatureMap
+from rhokit.features.blend import BlendFeatures
 from rhokit.features.bound import FourierBound
 from rhokit.features.fourier import FourierFeatures
 from rhokit.features.grid import GridFeatures
@@ -18,6 +19,7 @@ from rhokit.features.softmax import SoftmaxFeatures
 
 __all__ = [
     "MAPS",
+    "BlendFeatures",
     "FeatureMap",
     "FourierBound",
     "FourierFeatures",

@@ -81,9 +81,10 @@ class Reading:
         extremes = scaling.invert(np.stack(values))
         spread = 1 / scaling.matrix
         for j, step in enumerate(np.where(self.step > 0, self.step, 1.0) * spread):
-            digits = _DIGITS[dtype] - int(np.floor(np.log10(step)))
-            if abs(digits) > _MOST_EXPONENT:
+            exponent = _DIGITS[dtype] - np.floor(np.log10(step))
+            if not abs(exponent) <= _MOST_EXPONENT:
                 continue
+            digits = int(exponent)
             if self.step[j] > 0:
                 found[:, j] = np.round(found[:, j], digits)
             least, most = np.round(extremes[:, j], digits)

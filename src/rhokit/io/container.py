@@ -18,7 +18,11 @@ from rhokit.errors import ModelFileError
 from rhokit.records import Tensors
 
 _TREE, _DIGEST = "rhokit", "sha256"
-_DTYPES = ("float32", "float64", "int8", "int64", "uint64")
+_DTYPES = (
+    *("float32", "float64"),
+    *("int8", "int16", "int32", "int64"),
+    *("uint8", "uint64"),
+)
 _KINDS = {"f": "F", "i": "I", "u": "U"}
 _LENGTH_BYTES = 8  # of the header, little-endian, at the start of the file
 

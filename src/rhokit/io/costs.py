@@ -3,7 +3,6 @@
 from typing import Any
 
 from rhokit.io.parameter_field import defaults
-from rhokit.readouts import READOUTS
 from rhokit.records import OUTCOME_COST, Reader, Values, built
 from rhokit.representations import REPRESENTATIONS
 
@@ -30,7 +29,7 @@ def claim_costs(cls: Any, parameters: Values, model: Values, reader: Reader) -> 
     reader : Reader
         Which has read them.
     """
-    sizes, readout = reader.sizes, cls().make_readout().name
+    sizes, readout = reader.sizes, model["readout"].of
     count = sizes["K"]
     reader.claim(OUTCOME_COST * count, f"{count} outcomes")
     if model["state"] is None:
@@ -50,4 +49,4 @@ def claim_costs(cls: Any, parameters: Values, model: Values, reader: Reader) -> 
         columns = _COMPLEX * min(batch_size, _PROPOSED) * width
         reader.claim(columns, f"batch_size={batch_size}, with {width} columns,")
     learned = model["readout"].parts
-    READOUTS[readout].claim_answers(defaults(cls) | known, learned, reader)
+    readout.claim_answers(defaults(cls) | known, learned, reader)

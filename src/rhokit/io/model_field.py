@@ -9,7 +9,7 @@ from rhokit.io.map_field import MapField
 from rhokit.models import MeasuredSample, Model, RowSample
 from rhokit.plans import Plan, Scaling
 from rhokit.plans.proposal import Proposal
-from rhokit.readouts import READOUTS
+from rhokit.readouts import READOUTS, ReadOut
 from rhokit.records import (
     POSITIVE,
     ArrayField,
@@ -165,7 +165,7 @@ class ReadOutField:
         values = read_fields(cls.file_fields, learned, path, reader)
         cls.check_file(values, reader)
         reader.agree("the read-out", name, path)
-        return Build(cls.from_file, values)
+        return Build(cls.from_file, values, of=cls)
 
 
 class ModelField:
@@ -189,9 +189,11 @@ class ModelField:
     def read(self, given: Any, path: str, reader: Reader) -> Build:
         """The model that is to be made."""
         members(given, path, "plan", "readout", "state", "sample")
-        reader.agree("the read-out", self._readout, path)
         plan = _PLAN.read(given["plan"], joined(path, "plan"), reader)
         self._check_representation(plan.parts)
+        readout = self._readout_of(plan.parts)
+        reader.agree("the read-out", readout.name, path)
+        reader.agree("the link of a blend", readout.blend_link, path)
         rest = _fields(plan.parts["representation"])
         values = {
             name: rest[name].read(given[name], joined(path, name), reader)
@@ -199,9 +201,16 @@ class ModelField:
         }
         if values["sample"] is not None:
             target = values["sample"].parts["target"]
-            cls = READOUTS[self._readout]
-            cls.check_sample(values["readout"].parts, target, reader)
+            readout.check_sample(values["readout"].parts, target, reader)
         return Build(Model, {"plan": plan, **values})
+
+    def _readout_of(self, plan: Values) -> type[ReadOut]:
+        """The class of read-out that goes with a plan."""
+        readout = READOUTS[self._readout]
+        if plan["representation"] != "blend":
+            return readout
+        require(readout.blended is not None, f"{readout.name} has no blend")
+        return READOUTS[str(readout.blended)]
 
     def _check_representation(self, plan: Values) -> None:
         """Class and map must ask for the one that the plan names."""

@@ -325,6 +325,7 @@ class DensitySeries:
 
 def series_of(model: Model) -> DensitySeries:
     """The density of a model of one to three columns of numbers as a series."""
+    model = model.inputs() or model
     plan = model.plan
     d, scaling = plan.columns.n_features, plan.scaling
     if plan.representation == "mosaic":

@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from rhokit.batch import Batch
-from rhokit.models import left_out, mass
-from rhokit.models.gaps import by_gaps, kept_columns
+from rhokit.models import densities, left_out, mass
+from rhokit.models.gaps import by_gaps
 from rhokit.models.row_sample import MeasuredSample, RowSample
 from rhokit.plans import Plan
-from rhokit.readouts import ReadOut
+from rhokit.readouts import DensityReadOut, ReadOut
 from rhokit.representations import REPRESENTATIONS, Cache, Representation, State
 
 Floats = NDArray[np.float64]
@@ -322,31 +321,44 @@ class Model:
         """Term from a measured logarithm to a log-density in the user's units."""
         return self.plan.log_norm(self.representation.power) - mass.log_excess(self)
 
-    def log_norms(self, rows: NDArray[Any]) -> Any:
-        """Such terms for each row, which may lack values."""
-        if not self.lacks(rows):
-            return self.log_norm()
-        patterns, which = kept_columns(self.plan.columns, rows)
-        norms = [self.plan.log_norm_of(kept) for kept in patterns]
-        return np.array(norms)[which] - mass.log_excess(self)
+    def inputs(self) -> Model | None:
+        """The density of the rows alone, where outcomes do not add up to it.
 
-    def log_density(self, rows: NDArray[Any]) -> Floats:
-        """Log-density of checked rows, whatever their outcome, shape (n,)."""
-        logs = self.log_measured(rows)
-        if self.readout.n_outcomes == 1:
-            return logs[:, 0] + self.log_norms(rows)
-        joint = logs + self.readout.log_priors(self.weight)
-        return np.asarray(logsumexp(joint, axis=1) + self.log_norms(rows))
+        None where they do: what outcomes measure are densities of their rows.
+        """
+        if self.state is None:
+            return None
+        found: Model | None = self.cache.get("inputs", None, self._inputs)
+        return found
+
+    def _inputs(self) -> Model | None:
+        parts = self.representation.inputs(self.state)
+        if parts is None:
+            return None
+        made = Model(parts[0], DensityReadOut(), parts[1], batch_size=self.batch_size)
+        mass.never_warn_of_mass(made)
+        return made
+
+    def log_density(self, rows: NDArray[Any], logs: Floats | None = None) -> Floats:
+        """Log-density of checked rows, whatever their outcome, shape (n,).
+
+        Parameters
+        ----------
+        rows : array of shape (n, w)
+        logs : array of shape (n, K), optional
+            What they measure, where that is known.
+        """
+        return densities.log_density(self, rows, logs)
 
     # ---- leaving rows out -----------------------------------------------------------
 
     def log_density_without(self, batch: Batch) -> Floats:
         """Log-density of learned rows, each left out of the state, shape (n,)."""
-        return left_out.log_density_without(self, batch)
+        return densities.log_density_without(self, batch)
 
     def log_density_left_out(self, sample: RowSample | MeasuredSample) -> Floats:
         """Log-density of sampled rows, each left out of the state, shape (n,)."""
-        return left_out.log_density_left_out(self, sample)
+        return densities.log_density_left_out(self, sample)
 
     def log_left_out(self, sample: Any) -> Floats:
         """Logarithms measured by sampled rows, each left out of the state, (n, K).

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rhokit.batch import Batch
+from rhokit.features import BlendFeatures, group_rows
 from rhokit.models.row_sample import RowSample
 from rhokit.plans import Plan, PlanRequest, SupervisedChoice
 from rhokit.plans.leave_one_out import (
@@ -16,7 +17,12 @@ from rhokit.plans.leave_one_out import (
     map_overlaps,
 )
 from rhokit.plans.supervised import witness_count
-from rhokit.representations import Representation
+from rhokit.readouts import blended
+from rhokit.representations import Representation, plan_blend
+
+# "auto" takes blends of so many columns, and of so many rows that differ.
+_LEAST_BLEND_COLUMNS, _MOST_BLEND_COLUMNS = 3, 2**15 - 1
+_LEAST_BLEND_ROWS = 240
 
 
 def plan_outcomes(
@@ -40,6 +46,9 @@ def plan_outcomes(
     by_rank : bool
         Whether the rank is to be chosen, too.
     """
+    if takes_blend(request, batch, readout):
+        readout = blended(readout)
+        return plan_blend(request, batch, readout), readout
     target = readout.encode(batch.target, batch.weights)
     task = readout.task(target, batch.weights)
     loo = LeaveOneOut(batch, target, task, np.random.default_rng(request.seed))
@@ -67,6 +76,33 @@ def plan_outcomes(
         rank = choose_rank_by_score(loo, readout.rank_task(), states)
         plan = replace(plan, loo_rank=rank)
     return plan, readout
+
+
+def takes_blend(request: PlanRequest, batch: Batch, readout: Any) -> bool:
+    """Whether a blend is asked for, or is what ``"auto"`` takes for these rows."""
+    wanted = request.feature_map
+    name = wanted if isinstance(wanted, str) else wanted.name
+    if name == BlendFeatures.name:
+        if readout.blended is None or not request.takes_series:
+            raise ValueError(
+                "The 'feature_map' parameter must not be 'blend' for joint states, for "
+                f"a rank and for training: take 'landmarks'. Got {wanted!r} instead."
+            )
+        return True
+    return name == "auto" and _suits_blend(request, batch, readout)
+
+
+def _suits_blend(request: PlanRequest, batch: Batch, readout: Any) -> bool:
+    """Whether nothing else is asked for, of rows that a blend is good for."""
+    chosen = isinstance(request.gamma, str) and request.gamma == "loo"
+    free = chosen and request.scales_by_itself and request.takes_series
+    if not free or request.has_gaps or readout.blended is None:
+        return False
+    width = batch.columns.width
+    if not _LEAST_BLEND_COLUMNS <= width <= _MOST_BLEND_COLUMNS:
+        return False
+    few = batch.seen().rows[: 4 * _LEAST_BLEND_ROWS]  # mostly tells already
+    return len(group_rows(few)[0]) >= _LEAST_BLEND_ROWS
 
 
 def _witnesses(

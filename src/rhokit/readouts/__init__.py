@@ -4,6 +4,8 @@ To add one, write a subclass of :class:`ReadOut`, put it into :data:`READOUTS`, 
 write an estimator that makes it.
 """
 
+from typing import Any
+
 from rhokit.readouts.base import ReadOut, TargetReadOut
 from rhokit.readouts.classes import (
     DENSITY_SLACK,
@@ -14,6 +16,7 @@ from rhokit.readouts.classes import (
 from rhokit.readouts.density import DensityReadOut
 from rhokit.readouts.joint import DECISIONS, OUTPUT_MAPS, JointReadOut, OrderedReadOut
 from rhokit.readouts.levels import LevelReadOut
+from rhokit.readouts.located import LocatedReadOut
 
 READOUTS: dict[str, type[ReadOut]] = {
     each.name: each
@@ -23,9 +26,18 @@ READOUTS: dict[str, type[ReadOut]] = {
         JointReadOut,
         OrderedReadOut,
         LevelReadOut,
+        LocatedReadOut,
     )
 }
 """Every read-out that a model file can name."""
+
+
+def blended(readout: TargetReadOut) -> TargetReadOut:
+    """The read-out of the same targets for a blend."""
+    cls: Any = READOUTS[str(readout.blended)]
+    made: TargetReadOut = cls.for_blend(readout)
+    return made
+
 
 __all__ = [
     "DECISIONS",
@@ -38,7 +50,9 @@ __all__ = [
     "DensityReadOut",
     "JointReadOut",
     "LevelReadOut",
+    "LocatedReadOut",
     "OrderedReadOut",
     "ReadOut",
     "TargetReadOut",
+    "blended",
 ]

@@ -36,6 +36,10 @@ class ReadOut(ABC):
     has_target: ClassVar[bool] = True
     may_sample: ClassVar[bool] = True
     """Whether there are parameters for which rows are kept to be left out."""
+    blended: ClassVar[str | None] = None
+    """Name of the read-out that takes this one's place in a blend, if one does."""
+    blend_link: ClassVar[str | None] = None
+    """How a blend brings its answers together for these outcomes."""
     takes_series: ClassVar[bool] = True
     """Whether the outcomes' states may be Fourier series."""
     landmarks_by_group: ClassVar[bool] = False
@@ -181,6 +185,11 @@ class ReadOut(ABC):
 
 class TargetReadOut(ReadOut):
     """A read-out whose plan is chosen by how well rows are predicted when left out."""
+
+    @classmethod
+    def for_blend(cls, readout: TargetReadOut) -> TargetReadOut:
+        """The read-out that takes the place of a given one in a blend."""
+        return readout
 
     @abstractmethod
     def task(self, target: Any, weights: Floats | None) -> Task:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import (
     assert_all_finite,
@@ -186,6 +185,8 @@ class DensityClassReadOut(ClassReadOut):
     reject_label: Any = "unknown"
 
     name = "classes"
+    blended: ClassVar[str | None] = "classes"
+    blend_link: ClassVar[str | None] = "classes"
 
     @property
     def needs_sample(self) -> bool:
@@ -242,8 +243,7 @@ class DensityClassReadOut(ClassReadOut):
         threshold = self.threshold(model)
         if threshold is None:
             return labels
-        joint = logs + self.log_priors(model.weight)
-        density = logsumexp(joint, axis=1) + model.log_norm()
+        density = model.log_density(rows, logs)
         rejected = density < threshold - DENSITY_SLACK
         if model.lacks(rows):  # whose density is of fewer columns: not to be compared
             rejected &= ~np.isnan(rows).any(axis=1)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from rhokit.core import log_posterior
 from rhokit.core.arrays import safe_log
-from rhokit.core.distributions import mean_and_std, quantiles
+from rhokit.core.distributions import log_densities, mean_and_std, quantiles
 from rhokit.features import SoftmaxFeatures
 from rhokit.plans.leave_one_out import LeaveOneOut
 from rhokit.readouts.base import Floats, OverlapsOf, TargetReadOut
@@ -86,6 +86,7 @@ class LevelReadOut(TargetReadOut):
     output_maps: tuple[SoftmaxFeatures, ...] = ()
 
     name, kind = "levels", "values"
+    blended: ClassVar[str | None] = "located"
     open_sums = 16  # a value belongs to several levels
     file_fields: ClassVar[Fields] = LEVEL_FIELDS
 
@@ -296,6 +297,11 @@ class LevelReadOut(TargetReadOut):
             found = np.exp(log_posterior(logs[:, part], priors))
             pairs.append((found, output.landmarks_[:, 0]))
         return pairs
+
+    def log_density(self, model: Model, rows: NDArray[Any], target: Floats) -> Floats:
+        """Logarithm of each target's density, shape (n,) or (n, t)."""
+        pairs = zip(self.distributions(model, rows), target.T, strict=True)
+        return self.by_target([log_densities(*each, own) for each, own in pairs])
 
     def _means(self, model: Model, rows: NDArray[Any]) -> list[Floats]:
         """Means without distributions: two measurements instead of one per level.

@@ -84,15 +84,20 @@ def refuse_outside(
     )
 
 
-def check_levels_of_file(learned: Values, reader: Reader) -> None:
-    """Refuse levels of a file that do not stand in ranges, or are not the outcomes."""
+def check_levels_of_file(
+    learned: Values, reader: Reader, outcomes: int | None = None
+) -> None:
+    """Refuse levels of a file that do not stand in ranges, or are not the outcomes.
+
+    With ``outcomes``, a target has so many of them beside its levels.
+    """
     low, high = learned["low"], learned["high"]
     require((low <= high).all(), "low must not exceed high")
     require(len(low) == 1 or not learned["one_target"], "one target has one range")
     reader.claim(_TARGET_COST * len(low), f"{len(low)} targets")
     count = len(low) * learned["n_levels"]
     reader.claim(OUTCOME_COST * count, f"n_levels, which makes {count} levels,")
-    reader.bind("K", count, "n_levels")
+    reader.bind("K", count if outcomes is None else outcomes * len(low), "n_levels")
 
 
 def check_targets_of_file(learned: Values, target: NDArray[Any]) -> None:

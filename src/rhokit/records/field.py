@@ -20,7 +20,7 @@ Tensors = dict[str, NDArray[Any]]
 Values = Mapping[str, Any]
 
 # Rows of a sample, all of which may have been unlearned; categories, of numbers none.
-_MAY_BE_ZERO = ("knots", "s", "w")
+_MAY_BE_ZERO = ("knots", "lines", "s", "w")
 
 OUTCOME_COST = 2**15
 """What it costs to factor the state of an outcome, however small: see Reader.claim."""

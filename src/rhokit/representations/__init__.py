@@ -5,6 +5,8 @@ To add one, write a subclass of :class:`Representation` and put it into
 """
 
 from rhokit.representations.base import Outcomes, Representation, State
+from rhokit.representations.blend import BlendRepresentation
+from rhokit.representations.blend_choice import plan_blend
 from rhokit.representations.cache import Cache
 from rhokit.representations.fourier_density import FourierDensity
 from rhokit.representations.matrix import MatrixRepresentation
@@ -20,12 +22,14 @@ REPRESENTATIONS: dict[str, type[Representation]] = {
         SeriesRepresentation,
         MeanRepresentation,
         MosaicRepresentation,
+        BlendRepresentation,
     )
 }
 
 
 __all__ = [
     "REPRESENTATIONS",
+    "BlendRepresentation",
     "Cache",
     "FourierDensity",
     "Load",
@@ -38,5 +42,6 @@ __all__ = [
     "SeriesRepresentation",
     "State",
     "estimate_memory",
+    "plan_blend",
     "series_state",
 ]

@@ -73,6 +73,8 @@ class Representation(ABC):
     """Whether a state is one density matrix per outcome, or stands for one."""
     is_linear: ClassVar[bool] = True
     """Whether a sum of states measures the mean of what each of them does."""
+    shares_sums: ClassVar[bool] = False
+    """Whether the outcomes of a state are of the same rows, and share sums."""
     subtracts_own: ClassVar[bool] = True
     """Whether a row is left out by subtracting what it measures of itself."""
     state_records: ClassVar[dict[str, Record]] = {}
@@ -148,6 +150,10 @@ class Representation(ABC):
     @classmethod  # noqa: B027
     def claim_rows(cls, reader: Reader) -> None:
         """Refuse a model file without rows, whose first ones would cost too much."""
+
+    def inputs(self, state: State) -> tuple[Plan, State] | None:
+        """Plan and state of the rows' own density, where outcomes do not hold it."""
+        return None
 
     @property
     def noise(self) -> float:

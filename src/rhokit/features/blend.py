@@ -1,0 +1,333 @@
+"""A blend: kernels in a learned metric, straight lines, and the boxes of trees."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dtrtri
+
+from rhokit.batch import Columns as TableColumns
+from rhokit.fast import block_rows, small_algebra
+from rhokit.features.base import Columns, FeatureMap
+from rhokit.features.landmarks import LandmarkFeatures
+from rhokit.features.links import LINKS, Link
+from rhokit.features.registry import register
+from rhokit.features.ridge import triangle_size
+from rhokit.features.tree_fields import CELL_MEANS, FOREST, n_cells_of
+from rhokit.features.trees import CellMeans, Forest
+from rhokit.records import (
+    FLOATS,
+    ArrayField,
+    Fields,
+    Maybe,
+    Number,
+    Reader,
+    Values,
+    Word,
+    require,
+)
+from rhokit.validation import Interval
+
+Floats = NDArray[np.float64]
+
+# Of the landmarks' kernel matrix: the root of it is what rounding is multiplied with.
+_NOISE = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-10}
+
+
+@dataclass(frozen=True, eq=False)
+class BlendRows:
+    """Rows as a blend sees them.
+
+    Parameters
+    ----------
+    features : array of shape (n, F)
+        Kernel columns over the landmarks, a constant, and lines.
+    cells : array of shape (n, T)
+    noise : array of shape (n, t), optional
+        Logarithms of squared errors, where these are known.
+    """
+
+    features: NDArray[Any]
+    cells: NDArray[np.int32]
+    noise: Floats | None = None
+
+
+@register
+class BlendFeatures(FeatureMap):
+    r"""Kernels in a metric of their own, lines, and cells of trees, for a target.
+
+    Ridge regression on the states of landmarks, a constant and the columns themselves,
+
+    .. math:: r(x) = C^\top [\phi(x), 1, x],
+
+    is good where the target is smooth, and goes on in straight lines where rows are
+    few; the mean over the cells of randomised trees that a row is in is good where it
+    has steps. Which of the two is to be trusted how much, rows that were left out of
+    both say. What is fixed when the map is made: a weight for every column, by the
+    marginal likelihood of a Gaussian process; landmarks; trees, each grown on the rows
+    of a bag; the ridge and the weights of both answers. What a state holds are sums
+    over rows (:class:`rhokit.core.BlendSums`), so that models add up, forget and merge.
+
+    Parameters
+    ----------
+    gamma : float, optional
+        γ of the kernel of squared overlaps, in the units of the metric; it is learned
+        together with it.
+    n_components : int, default=1024
+        The most landmarks.
+    random_state : int, RandomState or Generator, optional
+
+    Attributes
+    ----------
+    kernel_ : LandmarkFeatures
+    forest_ : Forest
+    lines_ : array of shape (d,), or (0,)
+        What columns are multiplied with to be features; none where these are many.
+    strength_ : float
+        λ, the ridge.
+    noise_ : CellMeans, or None
+        Of values: logarithms of squared errors, as other trees tell them.
+    link_, coefficients_ : str, array
+        How both answers are brought together: see :attr:`link`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rhokit import QMRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-2, 2, size=(600, 3))
+    >>> y = np.sin(2 * X[:, 0]) + X[:, 1]
+    >>> model = QMRegressor(feature_map="blend", random_state=0).fit(X[:500], y[:500])
+    >>> bool(np.abs(model.predict(X[500:]) - y[500:]).mean() < 0.05)
+    True
+    """
+
+    name = "blend"
+    representation = "blend"
+    settings = ("gamma", "n_components", "random_state")
+    mixes = True
+    from_data = True
+    _parameter_table: ClassVar[Mapping[str, Any]] = {
+        "gamma": [Interval(Real, 0, None, closed="neither"), None],
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state", np.random.Generator],
+    }
+    file_fields: ClassVar[Fields] = {
+        **FeatureMap.file_fields,
+        "landmarks": ArrayField(("m", "d"), dtypes=FLOATS),
+        "lines": ArrayField(("lines",), low=0),
+        "strength": Number(0.0),
+        "link": Word(tuple(LINKS)),
+        "coefficients": ArrayField(("t", "q")),
+        "forest": FOREST,
+        "noise": Maybe(CELL_MEANS),
+    }
+
+    constant: ClassVar[float] = 30.0
+    """What the constant is beside the other features, so that it is hardly shrunk."""
+
+    landmarks_: NDArray[Any]
+    lines_: Floats
+    strength_: float
+    link_: str
+    coefficients_: Floats
+    kernel_: LandmarkFeatures
+    forest_: Forest
+    noise_: CellMeans | None
+
+    def __init__(
+        self,
+        *,
+        gamma: float | None = None,
+        n_components: int = 1024,
+        random_state: Any = None,
+    ) -> None:
+        self.gamma = gamma
+        self.n_components = n_components
+        self.random_state = random_state
+
+    def _draw(self, rows: NDArray[Any], weights: Floats | None) -> None:
+        raise ValueError(
+            "BlendFeatures are made for a target: give feature_map='blend' to a "
+            "classifier or regressor instead of fitting the map"
+        )
+
+    # ---- making ---------------------------------------------------------------------
+
+    def made_of(self, landmarks: NDArray[Any], lines: Floats, forest: Forest) -> Self:
+        """The map over these parts, which neither shrinks nor brings together yet.
+
+        Parameters
+        ----------
+        landmarks : array of shape (m, d)
+        lines : array of shape (d,), or (0,)
+        forest : Forest
+        """
+        self.dtype_ = landmarks.dtype
+        self.landmarks_, self.lines_ = landmarks, lines
+        self.forest_, self.noise_ = forest, None
+        self.strength_, self.link_, self.coefficients_ = 0.0, "", np.zeros((0, 0))
+        self.restore()
+        return self
+
+    def bring_together(
+        self, strength: float, link: Link, noise: CellMeans | None
+    ) -> Self:
+        """Set the ridge, and how its answer and that of the cells become one."""
+        self.strength_, self.noise_ = strength, noise
+        self.link_, self.coefficients_ = link.name, link.coefficients
+        return self
+
+    def restore(self) -> None:
+        landmarks = self.landmarks_
+        assert self.gamma is not None
+        kernel = LandmarkFeatures(
+            gamma=self.gamma, n_components=len(landmarks), landmarks=landmarks
+        )
+        self.kernel_ = kernel.draw(landmarks, None)
+        self._root = _Root.of(self.kernel_, landmarks)
+        TableColumns.of(self).give_to(self.kernel_)
+        self.n_columns_ = self.n_components_ = landmarks.shape[1]
+
+    @property
+    def link(self) -> Link:
+        """How the answers of the ridge regression and of the cells become one."""
+        return LINKS[self.link_](self.coefficients_)
+
+    @property
+    def n_kernels(self) -> int:
+        """How many of the features are kernel columns."""
+        return len(self.landmarks_)
+
+    @property
+    def n_features(self) -> int:
+        """F: kernel columns, a constant, and lines."""
+        return self.n_kernels + 1 + len(self.lines_)
+
+    # ---- rows -----------------------------------------------------------------------
+
+    def columns(
+        self,
+        rows: NDArray[Any],
+        *,
+        relative: bool = False,
+        row_scale: NDArray[Any] | None = None,
+        out: NDArray[Any] | None = None,
+    ) -> Columns:
+        """Rows in the units of the metric, as they are: see :meth:`read`."""
+        if out is None:
+            return rows, None
+        out[...] = rows
+        return out, None
+
+    def read(self, columns: NDArray[Any]) -> BlendRows:
+        """Features and cells of rows."""
+        features = np.empty((len(columns), self.n_features), self.dtype_)
+        m = self.n_kernels
+        features[:, :m] = self.kernel_.columns(columns)[0]
+        features[:, m] = self.constant
+        if len(self.lines_):
+            features[:, m + 1 :] = columns * self.lines_.astype(self.dtype_)
+        noise = None if self.noise_ is None else self.noise_.told(columns)
+        forest = self.forest_
+        return BlendRows(features, forest.cells(forest.codes(columns)), noise)
+
+    def whitened(self, features: NDArray[Any]) -> NDArray[Any]:
+        """Features (n, F), the kernel columns of which become states."""
+        m = self.n_kernels
+        out = np.empty_like(features)
+        np.matmul(features[:, :m], self._root.inverse_t, out=out[:, :m])
+        out[:, m:] = features[:, m:]
+        return out
+
+    def unwhitened(self, coefficients: Floats) -> Floats:
+        """Coefficients (F, K) of whitened features, as those of features."""
+        m = self.n_kernels
+        kernels = self._root.inverse_t.astype(np.float64) @ coefficients[:m]
+        return np.concatenate([kernels, coefficients[m:]])
+
+    def over_columns(self, products: Floats) -> Floats:
+        """Sums (m, m) of products of kernel columns, from those of states."""
+        lower = self._root.lower
+        return np.asarray(lower @ products @ lower.T)
+
+    def rows_per_block(
+        self, n_rows: int, n_outcomes: int, batch_size: int | None, stretch: int
+    ) -> int:
+        """Of so many rows, how many are worked on at once."""
+        return block_rows(self.n_features, batch_size)
+
+    def lengths_of(self, columns: NDArray[Any]) -> NDArray[Any]:
+        """Squared lengths of the landmarks' states."""
+        return self.kernel_.lengths_of(self.kernel_.columns(columns)[0])
+
+    def _drawn(self) -> list[Any]:
+        drawn = [
+            self.dtype_.str,
+            self.landmarks_,
+            self.lines_,
+            self.strength_,
+            self.link_,
+            self.coefficients_,
+            *vars(self.forest_).values(),
+        ]
+        if self.noise_ is not None:
+            drawn += [*vars(self.noise_.forest).values(), self.noise_.values]
+        return [self.gamma, *drawn]
+
+    # ---- model files ----------------------------------------------------------------
+
+    @classmethod
+    def check_file(cls, parameters: Values, fitted: Values, reader: Reader) -> None:
+        """Landmarks, trees and coefficients must fit together."""
+        super().check_file(parameters, fitted, reader)
+        require(parameters["gamma"] is not None, "a blend must have a gamma")
+        landmarks, lines = fitted["landmarks"], fitted["lines"]
+        m, d = landmarks.shape
+        require(landmarks.dtype == fitted["dtype"], "landmarks must be of the dtype")
+        require(len(lines) in (0, d), "lines must be as many as columns, or none")
+        n_features = m + 1 + len(lines)
+        reader.bind("F", n_features, "landmarks")
+        reader.bind("f", triangle_size(n_features), "landmarks")
+        # Kernels between landmarks, and decompositions.
+        cost = max(64 * n_features**2, n_features**3 / 32)
+        reader.claim(cost, f"landmarks, {m} of them,")
+        link = LINKS[fitted["link"]]
+        reader.bind("q", link.n_coefficients, "coefficients")
+        reader.agree("the link of a blend", link.name, "link")
+        require(
+            (fitted["noise"] is not None) == link.has_noise,
+            f"a blend of {link.name} {'has' if link.has_noise else 'has no'} noise",
+        )
+        reader.bind("C", n_cells_of(fitted["forest"]), "forest")
+
+
+@dataclass(frozen=True, eq=False)
+class _Root:
+    """Cholesky factor L of the landmarks' kernel matrix, and its inverse, turned.
+
+    With a little noise, so that all landmarks have a state of their own, whatever the
+    precision.
+
+    Parameters
+    ----------
+    lower : array of shape (m, m)
+    inverse_t : array of shape (m, m)
+        From kernel columns to states.
+    """
+
+    lower: Floats
+    inverse_t: NDArray[Any]
+
+    @classmethod
+    def of(cls, kernel: LandmarkFeatures, landmarks: NDArray[Any]) -> "_Root":
+        wide = kernel.with_columns_of(landmarks, np.float64)
+        matrix = wide.columns(landmarks.astype(np.float64))[0]
+        matrix[np.diag_indices(len(matrix))] = 1 + _NOISE[landmarks.dtype]
+        with small_algebra(len(matrix)):
+            lower = np.linalg.cholesky(matrix)
+            inverse = dtrtri(lower, lower=1)[0]
+        return cls(lower, np.ascontiguousarray(inverse.T, dtype=landmarks.dtype))

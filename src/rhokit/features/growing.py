@@ -1,0 +1,171 @@
+"""How the trees of a forest are grown, by scikit-learn, on rows of their bags."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.tree import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreeClassifier,
+    ExtraTreeRegressor,
+)
+
+from rhokit.fast import map_jobs
+from rhokit.features.trees import (
+    Codes,
+    Forest,
+    GrownTree,
+    distinct_codes,
+    edged,
+    in_bags,
+)
+
+Floats = NDArray[np.float64]
+
+# Splits at random places or at the best ones, of which share of the columns: the kind
+# that tells most about rows out of its bags is taken. More trees, and larger bags, tell
+# more, and cost more; out of their bags there must be enough trees to ask.
+_KINDS = ((True, 1.0), (True, 0.5), (False, "sqrt"), (False, 0.5))
+_TRIED_TREES = 8
+_BAG_SHARE = 0.75
+# Kinds are compared on so many rows, and trees grown on no more than so many.
+_TRIED_ROWS, _MOST_ROWS = 5_000, 2**19
+
+
+@dataclass(frozen=True, eq=False)
+class Growth:
+    """Rows that trees are grown on, each of them once.
+
+    Parameters
+    ----------
+    codes : array of shape (n, d)
+    target : array of shape (n,) of classes, or (n, t) of values
+    mass : array of shape (n,)
+        Weights of the rows.
+    of_classes : bool
+    most_cells : int
+        Cells that a tree may have.
+    """
+
+    codes: Codes
+    target: NDArray[Any]
+    mass: Floats
+    of_classes: bool
+    most_cells: int
+
+    def first(self, count: int) -> "Growth":
+        """The first rows, which are as good as any: their order follows hashes."""
+        some = slice(count)
+        kept = self.codes[some], self.target[some], self.mass[some]
+        return Growth(*kept, self.of_classes, self.most_cells)
+
+    def tree(self, kind: tuple[bool, Any], bag: NDArray[np.bool_], seed: int) -> Any:
+        """A tree of scikit-learn, grown on the rows of a bag."""
+        at_random, share = kind
+        if self.of_classes:
+            cls: Any = ExtraTreeClassifier if at_random else DecisionTreeClassifier
+        else:
+            cls = ExtraTreeRegressor if at_random else DecisionTreeRegressor
+        own = np.flatnonzero(bag) if bag.any() else np.arange(len(bag))
+        limit = self.most_cells if len(own) > self.most_cells else None
+        made = cls(max_features=share, max_leaf_nodes=limit, random_state=seed)
+        rows = self.codes[own].astype(np.float32)
+        return made.fit(rows, self.target[own], sample_weight=self.mass[own])
+
+    def error(self, kind: tuple[bool, Any], seeds: list[int]) -> float:
+        r"""Squared error on rows out of bags, of infinitely many trees of a kind.
+
+        With residuals :math:`r_t` of m trees, that is the mean over pairs of trees,
+        :math:`(\|\sum_t r_t\|^2 - \sum_t \|r_t\|^2) / (m (m - 1))`.
+        """
+        apart = ~in_bags(self.codes, len(seeds), _BAG_SHARE)
+        rows, truth = self.codes.astype(np.float32), self._truth()
+        total, squares = np.zeros_like(truth), np.zeros(len(truth))
+        for place, seed in enumerate(seeds):
+            tree, own = self.tree(kind, ~apart[:, place], seed), apart[:, place]
+            if own.any():
+                residual = self._answers(tree, rows[own]) - truth[own]
+                total[own] += residual
+                squares[own] += np.vecdot(residual, residual)
+        count = apart.sum(axis=1)
+        pairs = count * (count - 1)
+        told = pairs > 0
+        if not told.any():
+            return 0.0
+        errors = (np.vecdot(total, total) - squares)[told] / pairs[told]
+        return float(np.average(errors, weights=self.mass[told]))
+
+    def _truth(self) -> Floats:
+        """What trees try to say of each row: one-hot classes, or values."""
+        if self.of_classes:
+            return np.eye(int(self.target.max()) + 1)[self.target]
+        return np.asarray(self.target.reshape(len(self.target), -1), dtype=float)
+
+    def _answers(self, tree: Any, rows: Any) -> Floats:
+        if not self.of_classes:
+            return np.asarray(tree.predict(rows).reshape(len(rows), -1))
+        found = np.zeros((len(rows), int(self.target.max()) + 1))
+        found[:, tree.classes_] = tree.predict_proba(rows)
+        return found
+
+
+def grow_forest(
+    rows: NDArray[Any],
+    target: NDArray[Any],
+    mass: Floats,
+    *,
+    of_classes: bool,
+    n_trees: int,
+    most_cells: int,
+    seed: int,
+) -> Forest:
+    """Trees that tell the targets of rows apart.
+
+    Rows, their order and copies among them matter as a weighted set alone.
+
+    Parameters
+    ----------
+    rows : array of shape (n, d)
+    target : array of shape (n,) of classes, or (n, t) of values
+    mass : array of shape (n,)
+    of_classes : bool
+    n_trees : int
+    most_cells : int
+        Of all trees together.
+    seed : int
+    """
+    edges, codes = edged(rows, mass)
+    kept, sums = distinct_codes(codes, target, mass)
+    most = max(2, most_cells // n_trees)
+    growth = Growth(codes[kept], target[kept], sums, of_classes, most)
+    growth = growth.first(_MOST_ROWS)
+    seeds = np.random.default_rng(seed).integers(2**31 - 1, size=n_trees).tolist()
+    few = growth.first(_TRIED_ROWS)
+    errors = map_jobs(lambda kind: few.error(kind, seeds[:_TRIED_TREES]), _KINDS)
+    kind = _KINDS[int(np.argmin(errors))]
+    bags = in_bags(growth.codes, n_trees, _BAG_SHARE)
+    jobs: list[Callable[[], GrownTree]] = [
+        lambda t=t: grown(growth.tree(kind, bags[:, t], seeds[t]).tree_)  # type: ignore[misc]
+        for t in range(n_trees)
+    ]
+    return Forest.of(edges, map_jobs(lambda job: job(), jobs), _BAG_SHARE)
+
+
+def grown(tree: Any) -> GrownTree:
+    """A tree of scikit-learn by its nodes, siblings next to each other."""
+    inner = np.flatnonzero(tree.children_left >= 0)
+    place = np.zeros(tree.node_count, dtype=np.int64)
+    place[tree.children_left[inner]] = 1 + 2 * np.arange(len(inner))
+    place[tree.children_right[inner]] = 2 + 2 * np.arange(len(inner))
+    features = np.full(tree.node_count, -1, np.int16)
+    thresholds = np.zeros(tree.node_count, np.uint8)
+    children = np.zeros(tree.node_count, np.int64)
+    features[place[inner]] = tree.feature[inner]
+    thresholds[place[inner]] = np.floor(tree.threshold[inner])
+    children[place[inner]] = place[tree.children_left[inner]]
+    cells = features < 0
+    children[cells] = np.arange(cells.sum())
+    return GrownTree(features, thresholds, children)

@@ -1,0 +1,213 @@
+"""How a ridge regression and the cells of trees are brought together to one answer."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import log_softmax
+
+Floats = NDArray[np.float64]
+
+# So much of the classes' shares is mixed into what cells say: what no cell has seen may
+# yet be.
+_PRIOR_SHARE = 1e-3
+# Of the range of values: no prediction is more certain.
+_LEAST_SPREAD = 1e-6
+_LEAST_VALUE = 1e-300
+_MOMENTS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What is told of rows: by ridge regression, and by cells.
+
+    Parameters
+    ----------
+    ridge, cells : arrays of shape (n, K)
+        Expectations of the outcomes' weights of a row of weight one.
+    noise : array of shape (n, t), optional
+        Logarithms of squared errors.
+    """
+
+    ridge: Floats
+    cells: Floats
+    noise: Floats | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Link(ABC):
+    """Logarithms of what outcomes measure, from what is told of rows.
+
+    Parameters
+    ----------
+    coefficients : array of shape (t, q)
+        For each target; they are learned from rows left out.
+    """
+
+    coefficients: Floats
+
+    name: ClassVar[str]
+    n_coefficients: ClassVar[int]
+    has_noise: ClassVar[bool] = False
+    """Whether it matters how large errors are."""
+
+    @classmethod
+    def log_errors(cls, told: Told, truth: Floats, mass: Floats) -> Floats:
+        """Logarithms of squared errors (n, t) of rows left out."""
+        raise TypeError(f"errors of {cls.name} have no size")
+
+    @classmethod
+    @abstractmethod
+    def fitted(cls, told: Told, truth: Floats, mass: Floats, prior: Floats) -> "Link":
+        """The link that suits rows left out, of which the truth (n, K) is known."""
+
+    @abstractmethod
+    def logs(self, told: Told, prior: Floats) -> Floats:
+        """Logarithms (n, K) of likelihoods, which priors (K,) are to be added to."""
+
+    @staticmethod
+    @abstractmethod
+    def row_mass(masses: Floats) -> Floats:
+        """Weights (n,) of rows or cells, of their outcomes' weights (n, K)."""
+
+
+class ClassLink(Link):
+    r"""Softmax of both: :math:`p_k \propto e^{a\,r_k}\, c_k^{\,b}`."""
+
+    name, n_coefficients = "classes", 2
+
+    @staticmethod
+    def row_mass(masses: Floats) -> Floats:
+        """A row has one class."""
+        return np.asarray(masses.sum(axis=1))
+
+    @classmethod
+    def fitted(cls, told: Told, truth: Floats, mass: Floats, prior: Floats) -> Link:
+        """Coefficients with the least log-loss."""
+        share = mass / mass.sum()
+        parts = told.ridge, _log_shares(told.cells, prior)
+
+        def loss(t: Floats) -> tuple[float, Floats]:
+            logs = log_softmax(t[0] * parts[0] + t[1] * parts[1], axis=1)
+            missed = (np.exp(logs) - truth) * share[:, None]
+            slope = [float((missed * part).sum()) for part in parts]
+            return -float((truth * logs * share[:, None]).sum()), np.array(slope)
+
+        found = minimize(
+            loss, [4.0, 0.5], jac=True, method="L-BFGS-B", bounds=[(0, 1e3)] * 2
+        )
+        return cls(np.asarray(found.x)[None])
+
+    def logs(self, told: Told, prior: Floats) -> Floats:
+        """Logarithms of the probabilities over the priors."""
+        (a, b), cells = self.coefficients[0], _log_shares(told.cells, prior)
+        log_prior = np.log(np.maximum(prior, _LEAST_VALUE))
+        return np.asarray(log_softmax(a * told.ridge + b * cells, axis=1) - log_prior)
+
+
+class ValueLink(Link):
+    r"""A mean between both, and a spread that follows what is told of errors.
+
+    Outcomes of a target are its moments, :math:`1, u, u^2`. With the cells' mean
+    :math:`\bar u` and variance v, the ridge regression's value r, the gap
+    :math:`g = (r - \bar u)^2` and the noise z,
+
+    .. math:: m = a\,r + (1 - a)\,\bar u, \qquad
+              \log s^2 = c_0 + c_1 \log(v + g + \epsilon) + c_2\,z
+
+    Quantities are in units of the targets' range.
+    """
+
+    name, n_coefficients, has_noise = "values", 5, True
+
+    @staticmethod
+    def row_mass(masses: Floats) -> Floats:
+        """The first moment is that of order zero."""
+        return np.asarray(masses[:, 0])
+
+    @classmethod
+    def log_errors(cls, told: Told, truth: Floats, mass: Floats) -> Floats:
+        """Of the means with the least squared error."""
+        errors = []
+        for k in range(0, truth.shape[1], _MOMENTS):
+            error = _errors(told, truth, mass, k)[1]
+            errors.append(np.log(error + _floor(error, mass)))
+        return np.stack(errors, axis=1)
+
+    @classmethod
+    def fitted(cls, told: Told, truth: Floats, mass: Floats, prior: Floats) -> Link:
+        """Weights with the least squared error, spreads with the most likelihood."""
+        targets = range(0, truth.shape[1], _MOMENTS)
+        return cls(np.array([cls._of_target(told, truth, mass, k) for k in targets]))
+
+    @staticmethod
+    def _of_target(told: Told, truth: Floats, mass: Floats, k: int) -> Floats:
+        a, error = _errors(told, truth, mass, k)
+        floor = _floor(error, mass)
+        share = mass / mass.sum()
+        about = _signs(told, k, floor)  # (n, 2), of the size of errors
+        centre = share @ about
+        signs = np.column_stack([np.ones(len(about)), about - centre])
+
+        def loss(t: Floats) -> tuple[float, Floats]:
+            # Of Student's t with four degrees of freedom, which outliers do not rule.
+            log_s = signs @ t / 2
+            ratio = error * np.exp(-2 * log_s) / 4
+            value = share @ (log_s + 2.5 * np.log1p(ratio))
+            slope = 0.5 * share * (1 - 5 * ratio / (1 + ratio))
+            return float(value), np.asarray(slope @ signs)
+
+        start = [float(np.log(max(share @ error, floor))), 0.5, 0.0]
+        bounds = [(None, None), (0, 2), (0, 2)]
+        t = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
+        return np.array([a, t[0] - t[1:] @ centre, t[1], t[2], floor])
+
+    def logs(self, told: Told, prior: Floats) -> Floats:
+        """Logarithms of the moments of every target."""
+        moments = np.empty_like(told.ridge)
+        for place, (a, c0, c1, c2, floor) in enumerate(self.coefficients):
+            k = _MOMENTS * place
+            ridge, cells = told.ridge[:, k + 1], told.cells[:, k + 1]
+            mean = np.clip(a * ridge + (1 - a) * cells, 0, 1)
+            log_square = c0 + _signs(told, k, floor) @ [c1, c2]
+            spread = np.clip(np.exp(log_square / 2), _LEAST_SPREAD, 1)
+            moments[:, k] = 1
+            moments[:, k + 1] = mean
+            moments[:, k + 2] = mean**2 + spread**2
+        return np.log(np.maximum(moments, _LEAST_VALUE))
+
+
+def _errors(told: Told, truth: Floats, mass: Floats, k: int) -> tuple[float, Floats]:
+    """The ridge regression's weight a, and squared errors (n,) of the means."""
+    u, cells = truth[:, k + 1], told.cells[:, k + 1]
+    apart = told.ridge[:, k + 1] - cells
+    squares = float(mass @ apart**2)
+    a = float(mass @ (apart * (u - cells))) / squares if squares else 0.0
+    a = min(max(a, 0.0), 1.0)
+    return a, (u - cells - a * apart) ** 2
+
+
+def _floor(error: Floats, mass: Floats) -> float:
+    """What is added to squared errors before their logarithm is taken."""
+    return max(float(np.average(error, weights=mass)) * 1e-2, _LEAST_SPREAD**2)
+
+
+def _signs(told: Told, k: int, floor: float) -> Floats:
+    """What tells the size of errors: of cells and the gap, and noise, (n, 2)."""
+    cells = told.cells
+    variance = np.maximum(cells[:, k + 2] - cells[:, k + 1] ** 2, 0)
+    gap = (told.ridge[:, k + 1] - cells[:, k + 1]) ** 2
+    noise = np.zeros(len(cells)) if told.noise is None else told.noise[:, k // _MOMENTS]
+    return np.column_stack([np.log(variance + gap + floor), noise])
+
+
+def _log_shares(cells: Floats, prior: Floats) -> Floats:
+    mixed = (1 - _PRIOR_SHARE) * cells + _PRIOR_SHARE * prior
+    return np.asarray(np.log(np.maximum(mixed, _LEAST_VALUE)))
+
+
+LINKS: dict[str, type[Link]] = {cls.name: cls for cls in (ClassLink, ValueLink)}
+"""Links by name."""
