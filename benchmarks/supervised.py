@@ -109,7 +109,7 @@ def per_split(details, group):
     kept = {key: details[key] for key in ("contestant", "ours", "reason")}
     for key in ("fit_seconds", "fit_processor_seconds"):
         kept[key] = details[key] / n
-    for key in ("answer_seconds", "total_seconds"):
+    for key in ("answer_seconds", "answer_processor_seconds", "total_seconds"):
         (seconds,) = details[key].values()
         kept[key] = {n_test: seconds / n}
     size = details["model_bytes"]

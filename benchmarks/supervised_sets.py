@@ -41,7 +41,7 @@ _ADBENCH = (
     "musk",
     "mnist",
 )
-_QUICK = {"yacht", "energy", "adbench wilt", "letters"}
+_QUICK = {"yacht", "adbench wilt", "letters"}
 
 
 @dataclass(frozen=True)

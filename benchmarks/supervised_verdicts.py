@@ -1,8 +1,8 @@
 """What the lines of the supervised section say: means, winners, verdicts.
 
-Two contestants are compared by their means over the splits that both have. Seconds to
-fit are the clock's; with one thread they are the processor's, which other work on the
-machine does not lengthen.
+Two contestants are compared by their means over the splits that both have. Seconds are
+the clock's; with one thread they are the processor's, which other work on the machine
+does not lengthen.
 """
 
 from collections import Counter
@@ -154,12 +154,13 @@ class Outcomes:
 def _number(line, key):
     if key == "value":
         return line["value"]
-    facts = line["details"]
+    facts, alone = line["details"], line["threads"] == 1
     if key == "fit":
-        alone = facts.get("fit_processor_seconds") if line["threads"] == 1 else None
-        return alone or facts.get("fit_seconds")
+        own = facts.get("fit_processor_seconds") if alone else None
+        return own or facts.get("fit_seconds")
     if key == "prediction":
-        return next(iter((facts.get("answer_seconds") or {}).values()), None)
+        own = facts.get("answer_processor_seconds") if alone else None
+        return next(iter((own or facts.get("answer_seconds") or {}).values()), None)
     return facts.get(key)
 
 

@@ -37,8 +37,8 @@ columns; SVR and the Gaussian process have a standardised target, too, and the l
 length scale for every column and noise; SVC has probabilities by
 `CalibratedClassifierCV`. Tables have means over splits ± their standard errors, in
 brackets the number of splits where it is smaller; the best of a set is bold. Mean
-ratios are geometric. Seconds are those of one split; with one thread, those of a fit
-are the processor's.
+ratios are geometric. Seconds are those of one split; with one thread, they are the
+processor's, which other work on the machine does not lengthen.
 """
 _OF = {
     VALUES: """\

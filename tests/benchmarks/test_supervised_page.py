@@ -14,6 +14,7 @@ from benchmarks.supervised_verdicts import (
     ERROR,
     FIT,
     LOSS,
+    PREDICTION,
     SHARE,
     Outcomes,
     report,
@@ -72,8 +73,11 @@ def test_the_last_line_of_a_split_counts():
 
 def test_seconds_of_one_thread_are_the_processors():
     for threads, expected in ((1, 1.0), (2, 2.0)):
-        one = line("a", 0, "Ridge", 1.0, threads=threads, fit_processor_seconds=1.0)
-        assert Outcomes([one], "values").mean("a", "Ridge", FIT).value == expected
+        own = {"fit_processor_seconds": 1.0, "answer_processor_seconds": {"30": 0.25}}
+        one = line("a", 0, "Ridge", 1.0, threads=threads, **own)
+        outcomes = Outcomes([one], "values")
+        assert outcomes.mean("a", "Ridge", FIT).value == expected
+        assert outcomes.mean("a", "Ridge", PREDICTION).value == expected / 4
 
 
 def test_verdicts_on_values():
