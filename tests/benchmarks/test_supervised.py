@@ -325,6 +325,23 @@ def test_there_is_a_line_for_every_split(folder):
         assert list(line.details["answer_seconds"]) == ["12"]
 
 
+def test_seconds_and_bytes_are_those_of_one_split(folder):
+    group = sets.load(set_of("yacht"), [0, 3])
+    details = {"contestant": "a", "ours": False, "reason": None, "model_bytes": 400}
+    details |= {"fit_seconds": 4.0, "fit_processor_seconds": 3.0}
+    for key in ("answer_seconds", "answer_processor_seconds", "total_seconds"):
+        details[key] = {"24": 6.0}
+    found = supervised.per_split(details | {"rounds": 1}, group)
+    assert found == {"contestant": "a", "ours": False, "reason": None} | {
+        "model_bytes": 200,
+        "fit_seconds": 2.0,
+        "fit_processor_seconds": 1.5,
+        "answer_seconds": {"12": 3.0},
+        "answer_processor_seconds": {"12": 3.0},
+        "total_seconds": {"12": 3.0},
+    }
+
+
 def test_who_stays_away_has_one_line_with_the_reason(folder, monkeypatch):
     group = sets.load(set_of("yacht"), [0, 3])
     away = learners.Contestant(
