@@ -135,10 +135,22 @@ class Outcomes:
         return tuple(np.mean([each[i] for i in common]) for each in (ours, theirs))
 
     def best(self, given, measure):
-        """Who has the best mean on a set; None if nobody has one."""
-        means = {name: self.mean(given, name, measure) for name in self.names}
-        known = {name: measure.sign * m.value for name, m in means.items() if m}
-        return min(known, key=known.get) if known else None
+        """Who is beaten by the fewest on a set, by nobody as a rule; None without any.
+
+        Some have fewer splits than others, and splits differ: so pairs are compared.
+        """
+        known = [name for name in self.names if self.mean(given, name, measure)]
+
+        def losses(name):
+            pairs = (self.pair(given, name, other, measure) for other in known)
+            return sum(measure.sign * (a - b) > 0 for a, b in filter(None, pairs))
+
+        return min(known, key=losses) if known else None
+
+    def most_splits(self, given, measure):
+        """How many splits the one with the most has on a set."""
+        means = (self.mean(given, name, measure) for name in self.names)
+        return max((mean.splits for mean in means if mean), default=0)
 
     def absences(self):
         """Why some have no numbers: names of sets by contestant and reason."""
@@ -278,10 +290,12 @@ def _geometric(ratios):
 # ---- tables --------------------------------------------------------------------------
 
 
-def shown(mean, measure):
-    """A mean with its standard error, as text."""
+def shown(mean, measure, most):
+    """A mean with its standard error, as text; with the number of splits if few."""
     text = f"{mean.value:.{measure.digits}f}"
-    return text if mean.error is None else f"{text} ± {mean.error:.{measure.digits}f}"
+    if mean.error is not None:
+        text += f" ± {mean.error:.{measure.digits}f}"
+    return text if mean.splits == most else f"{text} ({mean.splits})"
 
 
 def report(lines):
@@ -305,14 +319,15 @@ def _text(outcomes, measure):
     rows = []
     for given in outcomes.sets:
         means = {name: outcomes.mean(given, name, measure) for name in outcomes.names}
-        cells = {name: _cell(mean, measure) for name, mean in means.items()}
+        most = outcomes.most_splits(given, measure)
+        cells = {name: _cell(mean, measure, most) for name, mean in means.items()}
         rows.append({"set": given, "rows": outcomes.sizes(given)} | cells)
     return text_table(rows, {"set"})
 
 
-def _cell(mean, measure):
+def _cell(mean, measure, most):
     if mean is None:
         return ""
     if measure in (FIT, PREDICTION):
         return number(mean.value)
-    return shown(mean, measure)
+    return shown(mean, measure, most)

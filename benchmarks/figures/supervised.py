@@ -36,9 +36,10 @@ part of its fit. Linear models, neighbours and support vectors have standardised
 columns; SVR and the Gaussian process have a standardised target, too, and the latter a
 length scale for every column and noise; SVC has probabilities by
 `CalibratedClassifierCV`. Tables have means over splits ± their standard errors, in
-brackets the number of splits where it is smaller; the best of a set is bold. Mean
-ratios are geometric. Seconds are those of one split; with one thread, they are the
-processor's, which other work on the machine does not lengthen.
+brackets the number of splits where it is smaller; bold is whom nobody beats on the
+splits of both, and verdicts are on the splits of both, too. Mean ratios are geometric.
+Seconds are those of one split; with one thread, they are the processor's, which other
+work on the machine does not lengthen.
 """
 _OF = {
     VALUES: """\
@@ -104,14 +105,10 @@ def _means(outcomes, measure):
 
 def _cells(outcomes, given, names, measure):
     means = {name: outcomes.mean(given, name, measure) for name in names}
-    most = max((mean.splits for mean in means.values() if mean), default=0)
+    most = outcomes.most_splits(given, measure)
     best = outcomes.best(given, measure)
     for name, mean in means.items():
-        if mean is None:
-            yield NOTHING
-            continue
-        text = shown(mean, measure)
-        text += f" ({mean.splits})" if mean.splits < most else ""
+        text = NOTHING if mean is None else shown(mean, measure, most)
         yield bold(text, name == best)
 
 

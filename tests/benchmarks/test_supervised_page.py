@@ -66,6 +66,18 @@ def test_means_are_over_splits_and_pairs_over_those_of_both():
     assert outcomes.sizes("a") == "1,200 × 3"
 
 
+def test_the_best_is_beaten_by_nobody_on_the_splits_of_both():
+    """Not by whom only an easy split was measured."""
+    made = [line("a", split, "Ridge", 1.0 + 8 * split) for split in range(2)]
+    made.append(line("a", 0, "SVR", 2.0))
+    outcomes = Outcomes(made, "values")
+    assert outcomes.mean("a", "SVR", ERROR).value < 5
+    assert outcomes.mean("a", "Ridge", ERROR).value == 5
+    assert outcomes.best("a", ERROR) == "Ridge"
+    assert outcomes.best("a", CRPS) is None
+    assert outcomes.most_splits("a", ERROR) == 2
+
+
 def test_the_last_line_of_a_split_counts():
     both = [line("a", 0, "Ridge", value) for value in (1.0, 5.0)]
     assert Outcomes(both, "values").mean("a", "Ridge", ERROR).value == 5
