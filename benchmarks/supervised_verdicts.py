@@ -24,7 +24,7 @@ from benchmarks.contestants.learners import (
     REGRESSORS,
 )
 from benchmarks.runs import SECONDS
-from benchmarks.supervised_sets import CLASSES, VALUES
+from benchmarks.supervised_sets import CLASSES, VALUES, sets
 from benchmarks.tables import number, text_table
 
 
@@ -88,10 +88,11 @@ class Outcomes:
                 of_set = self._found.setdefault(facts["set"], {})
                 of_set.setdefault(facts["contestant"], {})[facts["split"]] = line
 
-    @property
+    @cached_property
     def sets(self):
-        """Names of the sets, in the order of their lines."""
-        return list(self._found)
+        """Names of the sets, in the section's order; strangers first."""
+        places = {each.name: i for i, each in enumerate(sets(quick=False))}
+        return sorted(self._found, key=lambda given: places.get(given, -1))
 
     @cached_property
     def names(self):

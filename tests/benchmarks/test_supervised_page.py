@@ -78,6 +78,11 @@ def test_the_best_is_beaten_by_nobody_on_the_splits_of_both():
     assert outcomes.most_splits("a", ERROR) == 2
 
 
+def test_sets_stand_in_the_order_of_the_section():
+    made = [line(given, 0, "Ridge", 1.0) for given in ("wine", "yacht", "boston")]
+    assert Outcomes(made, "values").sets == ["yacht", "boston", "wine"]
+
+
 def test_the_last_line_of_a_split_counts():
     both = [line("a", 0, "Ridge", value) for value in (1.0, 5.0)]
     assert Outcomes(both, "values").mean("a", "Ridge", ERROR).value == 5
