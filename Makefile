@@ -45,7 +45,8 @@ test-slow: $(VENV)/.test  ## The tests marked slow (minutes)
 
 test-rivals: $(RIVALS)/.ready  ## The tests of the models that rhokit is compared with
 	$(RIVALS)/bin/python -m pytest -q -m '' tests/benchmarks/test_densities.py \
-	  tests/benchmarks/test_anomalies.py tests/benchmarks/test_likelihood.py
+	  tests/benchmarks/test_anomalies.py tests/benchmarks/test_likelihood.py \
+	  tests/benchmarks/test_supervised.py
 
 fuzz: $(VENV)/.test  ## 100,000 damaged and hostile model files (COUNT=N for others)
 	$(BIN)/python -m tests.io.fuzz --count $(COUNT)

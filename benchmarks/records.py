@@ -21,6 +21,7 @@ _PACKAGES = (
     "dmkde",
     "datasketches",
     "pyod",
+    "ngboost",
     "torch",
     "zuko",
     "rhokit",

@@ -22,7 +22,8 @@ class Contestant:
         ``answer(queries)``. It imports its package itself, so that no process carries
         the packages of others. A model may have ``prepare(rows, queries)``, which is
         called once and not timed, ``warm_up(rows, queries)`` in place of a first fit
-        to few rows, and ``chosen``, a dictionary that goes to the lines.
+        to few rows, ``judged(queries)``, which is not timed and whose array is kept in
+        place of the answers, and ``chosen``, a dictionary that goes to the lines.
     package : str
         The module that it needs.
     ours : bool

@@ -90,6 +90,7 @@ class Score:
             "fit_seconds": self.fit_seconds,
             "fit_processor_seconds": last.get("fit_processor_seconds"),
             "answer_seconds": {str(n): self.answer_seconds(n) for n in counts},
+            "answer_processor_seconds": last.get("answer_processor_seconds"),
             "total_seconds": {str(n): self.seconds(n) for n in counts},
             "best_seconds": {str(n): float(min(self._totals(n))) for n in counts},
             "timed_queries": last["timed_queries"],

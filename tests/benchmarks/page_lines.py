@@ -6,6 +6,7 @@ size), with rivals that stay away, are timed on few queries, win, or have no err
 
 import numpy as np
 
+from benchmarks.contestants.learners import CLASSIFIERS, PROCESS, REGRESSORS
 from benchmarks.records import Goal, Result, as_line
 from benchmarks.runs import SECONDS
 
@@ -29,14 +30,6 @@ DETECTORS = (
     ("rhokit auto", True),
     ("rhokit fourier", True),
     *((f"PyOD {name}", False) for name in ("KDE", "ECOD", "HBOS", "IForest", "KNN")),
-)
-LEARNERS = (
-    ("rhokit DMKDClassifier", True, "estimation"),
-    ("rhokit DMKDClassifierSGD", True, "gradient"),
-    ("Nystroem + LogisticRegression", False, None),
-    ("KNeighborsClassifier", False, None),
-    ("HistGradientBoosting", False, None),
-    ("exact smoother", False, None),
 )
 LIKELIHOODS = (
     "rhokit DMKDE()",
@@ -213,22 +206,39 @@ def anomalies(small):
 
 
 def supervised(small):
+    """Three splits of some sets; one contestant stays away from one of them."""
     rng = np.random.default_rng(2)
-    sets = (("letters", "classes"), ("usps", "classes"), ("abalone", "values"))
-    for name, kind in sets:
-        metric = "accuracy" if kind == "classes" else "mean absolute error"
-        facts = {"case": name, "set": name, "kind": kind, "n": 14_000, "d": 16}
-        facts["partitions"] = 3
-        for learner, ours, training in LEARNERS:
-            case, extra = f"{name}: {learner}", facts | {"training": training}
-            if learner == "exact smoother" and name == "usps":
-                details = absence(learner, ours, "ended with\ncode -9 | no memory")
-                yield Result(case, metric, None, details=details | extra)
+    for given in ("yacht", "kin8nm") if small else ("yacht", "kin8nm", "wine"):
+        for contestant in REGRESSORS:
+            if contestant.name == PROCESS and given == "kin8nm":
+                yield learner_line(given, "values", 0, contestant, None)
                 continue
-            fit = 10 ** rng.uniform(-1, 1.5)
-            value = rng.uniform(0.9, 0.98) if kind == "classes" else rng.uniform(1, 2)
-            details = score(learner, ours, fit, {"6000": 10 ** rng.uniform(-2, 0)})
-            yield Result(case, metric, value, details=details | extra)
+            for split in range(3):
+                value = rng.uniform(1, 2)
+                spread = {"nll": value, "crps": value / 2, "coverage": 0.9}
+                spread |= {"width": 3.0, "coverage_by_width": [0.85, 0.9, 0.95]}
+                yield learner_line(given, "values", split, contestant, value, **spread)
+    for given in ("letters", "adbench wilt"):
+        for contestant in CLASSIFIERS:
+            value = rng.uniform(0.9, 0.98)
+            yield learner_line(
+                given, "classes", 0, contestant, value, log_loss=2 * (1 - value)
+            )
+
+
+def learner_line(given, kind, split, contestant, value, **others):
+    """The line of a learner on one split."""
+    facts = {"case": given, "set": given, "kind": kind, "split": split}
+    facts |= {"n": 1_200, "d": 6, "n_test": 100}
+    name, ours = contestant.name, contestant.ours
+    if value is None:
+        details = absence(name, ours, "ended with\ncode -9 | no memory")
+    else:
+        fit = 10 ** np.random.default_rng(len(name)).uniform(-1, 1.5)
+        details = score(name, ours, fit, {"100": fit / 10}) | others
+    metric = "RMSE" if kind == "values" else "accuracy"
+    case = f"{given} / split {split} / {name}"
+    return Result(case, metric, value, threads=1, seed=split, details=details | facts)
 
 
 def maps(small):

@@ -56,6 +56,13 @@ class Lazy(Mean):
         return super().answer(queries)
 
 
+class Judged(Mean):
+    """Is judged by more than its answers."""
+
+    def judged(self, queries):
+        return np.column_stack([queries, self.answer(queries)])
+
+
 class Given(Mean):
     """Answers with the seconds that it was given."""
 
@@ -95,6 +102,7 @@ CONTESTANTS = (
     Contestant("mean", Mean, "numpy", ours=True),
     Contestant("slow", Slow, "numpy"),
     Contestant("lazy", Lazy, "numpy"),
+    Contestant("judged", Judged, "numpy"),
     Contestant("given", Given, "numpy", after="slow"),
     Contestant("failing", Failing, "numpy"),
     Contestant("stuck", Stuck, "numpy"),
@@ -139,6 +147,15 @@ def test_a_slow_model_is_timed_on_fewer_queries_and_scaled_up():
     assert details["timed_queries"]["200"] < 200
     # So long for each of them: never less, whatever the machine does.
     assert details["answer_seconds"]["200"] >= 0.8
+    # Asleep: the processor has next to nothing to do.
+    assert details["answer_processor_seconds"]["200"] < 0.8
+
+
+def test_what_is_judged_takes_the_place_of_answers():
+    the_case = case()
+    answers = scores("judged", the_case=the_case, counts=(10,))["judged"].answers
+    assert_allclose(answers[:, :3], the_case.queries[:5])
+    assert_allclose(answers[:, 3], the_case.rows.mean())
 
 
 def test_what_is_left_to_the_first_answer_counts_once():

@@ -1,206 +1,256 @@
-"""Classifiers and regressors, how their settings are chosen, and the table of them."""
+"""Values and classes: the splits, the contestants, what is measured, the tasks."""
 
 import pickle
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.preprocessing import StandardScaler
+from scipy.stats import norm
+from sklearn.metrics import root_mean_squared_error
 
 from benchmarks import real_data, supervised
-from benchmarks.contest import Limits, Score
+from benchmarks import supervised_sets as sets
 from benchmarks.contestants import learners
-from benchmarks.contestants.learners import (
-    CLASSIFIERS,
-    REGRESSORS,
-    TRAINING,
+from benchmarks.contestants.learners import CLASSIFIERS, CONTESTANTS, REGRESSORS, SLOW
+from benchmarks.contestants.learners_answers import (
+    Classes,
     Partitioned,
-    Smoother,
-    Tuned,
-    best_settings,
+    Predicted,
+    WithDistribution,
+    normal,
 )
-from benchmarks.real_data import Split
-from benchmarks.records import Result, as_line
-from benchmarks.runs import SECONDS
-from rhokit.features import gamma_by_rule
 
-FACTS = {"features": 30, "threads": 1, "n": 120, "d": 2}
+FACTS = {"classes": 4, "n_fit": 240, "threads": 1}
 
 
 def waves(n, seed=0):
-    """Rows, and a value that follows them closely."""
+    """Rows, and a value that follows them with noise of spread 0.2."""
     rng = np.random.default_rng(seed)
     rows = rng.uniform(-2, 2, size=(n, 2))
-    return rows, np.sin(2 * rows[:, 0]) + rows[:, 1] + rng.normal(0, 0.05, n)
+    return rows, np.sin(2 * rows[:, 0]) + rows[:, 1] + rng.normal(0, 0.2, n)
 
 
 def quarters(n, seed=0):
-    """Rows, and the quarter of the plane they are in."""
+    """Rows, and the quarter of the plane that they are in."""
     rows = np.random.default_rng(seed).normal(size=(n, 2))
     return rows, 2 * (rows[:, 0] > 0) + (rows[:, 1] > 0)
 
 
-# ---- settings ------------------------------------------------------------------------
+def tagged(rows, numbers):
+    return np.insert(rows, 0, numbers, axis=1)
 
 
-def test_settings_are_chosen_one_after_the_other():
-    asked = []
-
-    def score(settings):
-        asked.append(tuple(settings.values()))
-        return -((settings["a"] - 3) ** 2) - (settings["b"] - 10) ** 2
-
-    found = best_settings(score, {"a": (0, 2, 5), "b": (5, 9, 12)})
-    assert found == {"a": 2, "b": 9}
-    assert asked == [(0, 5), (2, 5), (5, 5), (2, 9), (2, 12)]
-
-
-def test_the_first_settings_stay_if_nothing_is_better():
-    found = best_settings(lambda settings: 0.0, {"a": (1, 2), "b": (3,)})
-    assert found == {"a": 1, "b": 3}
-
-
-class Recorder:
-    """An estimator that notes what it is given, and likes one width."""
-
-    made: list = []  # noqa: RUF012
-
-    def __init__(self, settings):
-        self.settings = settings
-        self.made.append(self)
-
-    def fit(self, rows, target):
-        self.rows, self.target = rows, target
-
-    def score(self, rows, target):
-        self.judges = rows
-        return -abs(self.settings["width"] - 2.0)
-
-    def predict(self, rows):
-        return rows.sum(axis=1)
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder of data with a small set of values and one of classes."""
+    monkeypatch.setenv(real_data.VARIABLE, str(tmp_path))
+    rows, target = waves(60)
+    order = [np.random.default_rng(i).permutation(60) for i in range(20)]
+    train, test = (
+        np.array([o[part] for o in order]) for part in (slice(48), slice(48, 60))
+    )
+    np.savez(
+        tmp_path / "regression_yacht.npz",
+        X=rows,
+        y=target,
+        train_index=train,
+        test_index=test,
+    )
+    (tmp_path / "adbench").mkdir()
+    labels = np.arange(100) % 10 == 0
+    np.savez(
+        tmp_path / "adbench" / "wilt.npz", X=waves(100)[0], y=labels.astype(np.uint8)
+    )
+    return tmp_path
 
 
-def test_settings_are_judged_on_rows_that_were_held_out(monkeypatch):
-    monkeypatch.setattr(learners, "_MOST_TUNING_ROWS", 50)
-    monkeypatch.setattr(Recorder, "made", [])
-    rows, target = waves(100)
-    model = Tuned(StandardScaler(), Recorder, {"width": (1.0, 2.0)})
-    model.fit(rows, target)
-    *tried, final = Recorder.made
-    assert [each.settings["width"] for each in Recorder.made] == [1.0, 2.0, 2.0]
-    scaled = StandardScaler().fit_transform(rows)
-    for each in tried:
-        assert each.settings["n"] == len(each.rows) == 50
-        assert len(each.judges) == 15
-        both = np.concatenate([each.rows, each.judges])
-        assert len(np.unique(both, axis=0)) == 65
-    assert final.settings["n"] == 100
-    assert_allclose(final.rows, scaled)
-    median = gamma_by_rule("median", tried[0].rows)
-    assert_allclose(final.settings["gamma"], 2 * median)
-    assert_allclose(model.answer(rows), scaled.sum(axis=1))
+def set_of(name):
+    return next(each for each in sets.sets(quick=False) if each.name == name)
 
 
-def test_neighbours_are_chosen_from_the_rows():
-    rows, labels = quarters(300)
-    noisy = np.where(np.random.default_rng(1).random(300) < 0.35, 0, labels)
-    chosen = {}
-    for name, target in (("clean", labels), ("noisy", noisy)):
-        model = contestant("KNeighborsClassifier").build(FACTS)
-        model.fit(rows, target)
-        chosen[name] = model.settings_["neighbours"]
-    assert chosen["noisy"] > chosen["clean"]
+# ---- sets ----------------------------------------------------------------------------
 
 
-# ---- learners ------------------------------------------------------------------------
+def test_values_have_their_published_splits(folder):
+    group = sets.load(set_of("yacht"), [2, 7])
+    with np.load(folder / "regression_yacht.npz") as file:
+        for split, number in zip(group.splits, (2, 7), strict=True):
+            assert_array_equal(split.train_rows, file["X"][file["train_index"][number]])
+            assert_array_equal(split.test_target, file["y"][file["test_index"][number]])
+    assert group.sizes == {"n": 48, "d": 2, "n_test": 12}
 
 
-def contestant(name):
-    return next(each for each in learners.CONTESTANTS if each.name == name)
+def test_splits_are_one_case_with_targets_behind_queries_of_values(folder):
+    group = sets.load(set_of("yacht"), [2, 7])
+    case = group.case()
+    assert_array_equal(case.rows[:, 0], np.repeat([2, 7], 48))
+    assert_array_equal(case.rows[48:, 1:], group.splits[1].train_rows)
+    assert_array_equal(case.queries[:, 0], np.repeat([2, 7], 12))
+    assert_array_equal(case.queries[12:, 1:-1], group.splits[1].test_rows)
+    assert_array_equal(case.queries[:12, -1], group.splits[0].test_target)
+    assert_array_equal(case.target[:48], group.splits[0].train_target)
+    assert case.facts == {"n_fit": 48}
 
 
-def test_names_are_unique_and_ours_have_a_training():
-    names = [each.name for each in learners.CONTESTANTS]
+def test_rare_classes_are_in_both_parts_and_queries_have_none(folder):
+    group = sets.load(set_of("adbench wilt"), [0, 1])
+    for split in group.splits:
+        assert (split.train_target.sum(), split.test_target.sum()) == (7, 3)
+    assert not np.array_equal(*(split.test_rows for split in group.splits))
+    case = group.case()
+    assert case.queries.shape == (60, 3)
+    assert case.facts == {"n_fit": 70, "classes": 2}
+
+
+def test_labels_become_their_places():
+    arrays = {"X": np.arange(8.0)[:, None], "y": np.array([7, 3, 9, 3, 7, 9, 3, 7])}
+    split = real_data.Split(
+        arrays["X"][:5], arrays["y"][:5], arrays["X"][5:], arrays["y"][5:]
+    )
+    found = sets._coded(split, np.unique(arrays["y"]))
+    assert_array_equal(found.train_target, [1, 0, 2, 0, 1])
+    assert_array_equal(found.test_target, [2, 0, 1])
+
+
+def test_cover_types_are_judged_by_others(monkeypatch):
+    monkeypatch.setattr(sets, "COVER_ROWS", 40)
+    monkeypatch.setattr(sets, "COVER_JUDGES", 20)
+    arrays = {"X": np.arange(90)[:, None], "y": np.arange(90) % 7}
+    some, everything = sets._some_cover(arrays, 0), sets._all_cover(arrays, 0)
+    assert [len(s.train_rows) for s in (some, everything)] == [40, 81]
+    assert [len(s.test_rows) for s in (some, everything)] == [20, 9]
+    for split in (some, everything):
+        seen = np.concatenate([split.train_rows, split.test_rows])[:, 0]
+        assert len(np.unique(seen)) == len(seen)
+        assert_array_equal(split.test_target, split.test_rows[:, 0] % 7)
+
+
+def test_names_are_unique_and_the_late_one_is_last():
+    whole, quick = (sets.sets(quick=each) for each in (False, True))
+    names = [each.name for each in whole]
+    assert len(set(names)) == len(names) == 27
+    assert [each.name for each in whole if each.late] == [names[-1]]
+    assert {each.name for each in quick} < set(names)
+    assert {each.kind for each in quick} == {sets.VALUES, sets.CLASSES}
+
+
+@pytest.mark.parametrize("given", sets.sets(quick=True), ids=lambda each: each.name)
+def test_real_sets(given):
+    reason = real_data.missing(given.file)
+    if reason:
+        pytest.skip(reason)
+    group = sets.load(given, [0], quick=True)
+    assert 0 < group.sizes["n"] <= 2_000
+    assert len(group.case().queries) == group.sizes["n_test"] > 0
+    if given.kind == sets.VALUES:
+        arrays = real_data.load_arrays(given.file)
+        for train, test in zip(
+            arrays["train_index"], arrays["test_index"], strict=True
+        ):
+            both = np.sort(np.concatenate([train, test]))
+            assert_array_equal(both, np.arange(len(arrays["X"])))
+
+
+# ---- contestants ---------------------------------------------------------------------
+
+
+def built(contestant):
+    reason = contestant.absence(FACTS)
+    if reason is not None:
+        assert "not installed" in reason
+        pytest.skip(reason)
+    return contestant.build(FACTS)
+
+
+def test_names_of_contestants_are_unique():
+    names = [each.name for each in CONTESTANTS]
     assert len(set(names)) == len(names)
-    assert set(TRAINING) == {each.name for each in learners.CONTESTANTS if each.ours}
-    assert TRAINING["rhokit QMRegressorSGD"] == "gradient"
-    assert TRAINING["rhokit DMKDClassifier"] == "estimation"
+    assert set(names) > SLOW
+    assert [each.name for each in CONTESTANTS if each.ours] == [
+        learners.OUR_VALUES,
+        learners.OUR_CLASSES,
+    ]
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize(
-    "each", [c for c in CLASSIFIERS if c.package != "torch"], ids=lambda c: c.name
-)
-def test_every_classifier_learns_quarters(each):
-    rows, labels = quarters(120)
+@pytest.mark.parametrize("contestant", REGRESSORS, ids=lambda each: each.name)
+def test_every_regressor_learns_waves(contestant):
+    model = built(contestant)
+    rows, target = waves(600)
+    new, truth = waves(200, seed=1)
+    model.fit(tagged(rows, np.arange(600) % 2), target)
+    queries = tagged(np.column_stack([new, truth]), np.arange(200) % 2)
+    found = model.answer(queries)
+    error = root_mean_squared_error(truth, found)
+    least = 0.9 if contestant.name == "Ridge" else 0.6
+    assert error < least * truth.std()
+    judged = model.judged(queries)
+    assert_allclose(judged[:, 0], found)
+    if judged.shape[1] > 1:
+        check_distribution(contestant.name, judged, truth)
+    assert len(pickle.dumps(model)) > 0
+
+
+def check_distribution(name, judged, truth):
+    predicted = Predicted.of(judged)
+    assert (np.diff(predicted.quantiles, axis=1) >= 0).all()
+    held = (predicted.interval[:, 0] <= truth) & (truth <= predicted.interval[:, 1])
+    assert 0.5 < held.mean() <= 1  # NGBoost's are too narrow for so few rows
+    has_density = np.isfinite(predicted.log_density).all()
+    assert has_density or name in {learners.QUANTILES, learners.OUR_VALUES}
+    if has_density:
+        assert predicted.log_density.mean() > norm.logpdf(truth, 0, truth.std()).mean()
+
+
+@pytest.mark.parametrize("contestant", CLASSIFIERS, ids=lambda each: each.name)
+def test_every_classifier_learns_quarters(contestant):
+    model = built(contestant)
+    rows, labels = quarters(240)
     new, truth = quarters(80, seed=1)
-    model = each.build(FACTS)
-    model.fit(rows.astype(np.float32), labels)
-    assert (model.answer(new.astype(np.float32)) == truth).mean() > 0.85
-    assert len(pickle.dumps(model)) > 0
+    model.fit(tagged(rows, 3).astype(np.float32), labels)
+    queries = tagged(new, 3).astype(np.float32)
+    found = model.judged(queries)
+    assert_array_equal(found[:, 0], model.answer(queries))
+    assert (found[:, 0] == truth).mean() > 0.85
+    assert_allclose(found[:, 1:].sum(axis=1), 1, rtol=1e-5)
+    assert (found[:, 1:].argmax(axis=1) == truth).mean() > 0.85
 
 
-@pytest.mark.parametrize(
-    "each", [c for c in REGRESSORS if c.package != "torch"], ids=lambda c: c.name
-)
-def test_every_regressor_learns_waves(each):
-    rows, target = waves(240)
-    tagged = np.insert(rows, 0, np.arange(240) % 2, axis=1)
-    new, truth = waves(60, seed=1)
-    model = each.build(FACTS)
-    model.fit(tagged, target)
-    answers = model.answer(np.insert(new, 0, 1, axis=1))
-    error = np.abs(answers - truth).mean()
-    constant = np.abs(truth - np.median(target)).mean()
-    if each.name == "constant median":
-        assert_allclose(answers, np.median(target[1::2]))
-    else:
-        assert error < 0.4 * constant
-    assert len(pickle.dumps(model)) > 0
+def test_models_are_as_they_are_by_default():
+    """Nobody has a setting but the seed, which is the number of the split."""
+    for contestant in CONTESTANTS:
+        if contestant.absence(FACTS) is None and contestant.ours:
+            estimator = contestant.build(FACTS)._make(5)._estimator
+            assert (
+                estimator.get_params() == type(estimator)(random_state=5).get_params()
+            )
 
 
-@pytest.mark.parametrize("name", ["DMKDClassifierSGD", "QMRegressorSGD"])
-def test_trained_models_have_as_many_features(name):
-    model = contestant(f"rhokit {name}").build(FACTS)
-    if isinstance(model, Partitioned):
-        model = model._make()
-    assert type(model._estimator).__name__ == name
-    assert model._estimator.n_components == 30
+def test_kernels_of_all_pairs_stay_away_from_many_rows():
+    takes = {each.name: each.takes for each in CONTESTANTS}
+    assert takes["SVC"]({"n_fit": 15_000}) is None
+    assert "15,000" in takes["SVC"]({"n_fit": 15_001})
+    assert "2,000" in takes["GaussianProcessRegressor"]({"n_fit": 7_373})
 
 
-def test_exact_kernels_of_classes_stay_away_from_many_rows():
-    takes = contestant("exact kernel classes").takes
-    assert takes({"n": 20_000}) is None
-    assert "20,000" in takes({"n": 60_000})
+def test_classes_that_were_not_seen_have_no_chance():
+    class Constant:
+        classes_ = np.array([0, 2])
 
+        def predict(self, rows):
+            return np.full(len(rows), 2)
 
-def test_the_smoother_is_a_weighted_mean(monkeypatch):
-    monkeypatch.setattr(learners, "_BLOCK_QUERIES", 7)
-    rows, target = waves(40)
-    scaled = StandardScaler().fit_transform(rows)
-    gammas = gamma_by_rule("median", scaled) * learners._EXACT_WIDTHS
+        def predict_proba(self, rows):
+            return np.tile([0.25, 0.75], (len(rows), 1))
 
-    def mean(x, gamma, others):
-        weights = [np.exp(-gamma * np.sum((x - scaled[j]) ** 2)) for j in others]
-        return np.dot(weights, target[others]) / np.sum(weights)
-
-    def error(gamma):
-        left = [np.delete(np.arange(40), i) for i in range(40)]
-        found = [mean(scaled[i], gamma, others) for i, others in enumerate(left)]
-        return np.mean((np.array(found) - target) ** 2)
-
-    # Where the kernels are so narrow that all weights vanish, only ours has a mean.
-    with np.errstate(invalid="ignore"):
-        errors = [error(gamma) for gamma in gammas]
-    model = Smoother()
-    model.fit(rows, target)
-    assert_allclose(model.gamma_, gammas[np.nanargmin(errors)])
-    expected = [mean(x, model.gamma_, np.arange(40)) for x in scaled]
-    assert_allclose(model.answer(rows), expected)
+    found = Classes(Constant, 4).judged(np.zeros((2, 1)))
+    assert_array_equal(found, np.tile([2, 0.25, 0, 0.75, 0], (2, 1)))
 
 
 class Shift:
     """Answers with the mean target, shifted by the queries."""
+
+    def __init__(self, seed):
+        self.seed = seed
 
     def fit(self, rows, target):
         self._mean = target.mean()
@@ -208,153 +258,122 @@ class Shift:
     def answer(self, queries):
         return queries[:, 0] + self._mean
 
+    def judged(self, queries):
+        return np.column_stack([self.answer(queries), np.full(len(queries), self.seed)])
 
-def test_partitions_have_models_of_their_own():
+
+def test_splits_have_models_of_their_own():
     rows = np.array([[0, 1.0], [0, 2.0], [1, 3.0]])
     model = Partitioned(Shift)
     model.fit(rows, np.array([10.0, 20.0, 300.0]))
     queries = np.array([[1, 0.5], [0, 0.25], [2, 0.0], [1, 0.0]])
     assert_allclose(model.answer(queries), [300.5, 15.25, np.nan, 300.0])
+    assert_allclose(model.judged(queries)[:, 1], [1, 0, np.nan, 1])
 
 
-# ---- sets and results ----------------------------------------------------------------
+def test_densities_are_asked_for_at_the_true_values():
+    class Known:
+        def predict(self, rows):
+            return rows[:, 0]
+
+        def log_density(self, rows, truth):
+            return norm.logpdf(truth, rows[:, 0])
+
+        def predict_interval(self, rows, coverage):
+            return rows[:, :1] + norm.ppf([(1 - coverage) / 2, (1 + coverage) / 2])
+
+        def predict_quantiles(self, rows, levels):
+            return rows[:, :1] + norm.ppf(levels)
+
+    mean, truth = np.array([0.0, 1.0, 5.0]), np.array([0.5, 0.0, 5.0])
+    found = WithDistribution(Known).judged(np.column_stack([mean, truth]))
+    assert_allclose(found, normal(mean, np.ones(3), truth))
 
 
-@pytest.fixture
-def values():
-    """Two partitions of three rows and two queries."""
-    rows = np.arange(10.0).reshape(5, 2)
-    splits = [
-        Split(rows[:3], np.arange(3.0), rows[3:], np.array([1.0, 2.0])),
-        Split(rows[2:], np.arange(3.0) + 5, rows[:2], np.array([3.0, 5.0])),
+# ---- lines and tasks -----------------------------------------------------------------
+
+
+def contestant_of(name):
+    return next(each for each in CONTESTANTS if each.name == name)
+
+
+def test_there_is_a_line_for_every_split(folder):
+    group = sets.load(set_of("yacht"), [0, 3])
+    lines = list(supervised.results(lambda: group, contestant_of("Ridge")))
+    assert [line.case for line in lines] == [
+        "yacht / split 0 / Ridge",
+        "yacht / split 3 / Ridge",
     ]
-    return supervised.Set("toy", supervised.VALUES, splits, features=7)
+    from sklearn.linear_model import Ridge
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    for line, split in zip(lines, group.splits, strict=True):
+        model = make_pipeline(StandardScaler(), Ridge())
+        model.fit(split.train_rows, split.train_target)
+        error = root_mean_squared_error(
+            split.test_target, model.predict(split.test_rows)
+        )
+        assert_allclose(line.value, error)
+        assert (line.metric, line.details["kind"], line.details["n"]) == (
+            "RMSE",
+            "values",
+            48,
+        )
+        assert line.details["fit_seconds"] > 0
+        assert line.details["model_bytes"] > 0
+        assert list(line.details["answer_seconds"]) == ["12"]
 
 
-def test_partitions_are_one_case(values):
-    case = values.case()
-    assert_array_equal(case.rows[:, 0], [0, 0, 0, 1, 1, 1])
-    assert_array_equal(case.queries[:, 0], [0, 0, 1, 1])
-    assert_array_equal(case.rows[3:, 1:], values.splits[1].train_rows)
-    assert_array_equal(case.target, [0, 1, 2, 5, 6, 7])
-    assert_array_equal(values.truth, [1, 2, 3, 5])
-    assert case.facts == {"features": 7}
-    assert values.sizes == {"n": 3, "d": 2}
-
-
-def test_errors_are_means_over_partitions(values):
-    answers = np.array([1.0, 4.0, 3.0, 1.0])
-    assert supervised.quality(values, answers) == np.mean([(0 + 2) / 2, (0 + 4) / 2])
-    assert supervised.quality(values, None) is None
-
-
-def test_classes_are_right_or_wrong():
-    rows, labels = quarters(4)
-    split = Split(rows, labels, rows, np.array([0, 1, 2, 3]))
-    given = supervised.Set("toy", supervised.CLASSES, [split])
-    assert supervised.quality(given, np.array([0, 1, 2, 0])) == 0.75
-    assert_array_equal(given.case().rows, rows)
-    assert given.case().facts == {"features": 1000}
-
-
-def score_of(name, answers, *, ours=False, reason=None):
-    taken = {
-        "fit_seconds": 3.0,
-        "answer_seconds": {"4": 1.0},
-        "timed_queries": {"4": 4},
-        "start_megabytes": 1.0,
-        "peak_megabytes": 20.0,
+def test_seconds_and_bytes_are_those_of_one_split(folder):
+    group = sets.load(set_of("yacht"), [0, 3])
+    details = {"contestant": "a", "ours": False, "reason": None, "model_bytes": 400}
+    details |= {"fit_seconds": 4.0, "fit_processor_seconds": 3.0}
+    for key in ("answer_seconds", "answer_processor_seconds", "total_seconds"):
+        details[key] = {"24": 6.0}
+    found = supervised.per_split(details | {"rounds": 1}, group)
+    assert found == {"contestant": "a", "ours": False, "reason": None} | {
+        "model_bytes": 200,
+        "fit_seconds": 2.0,
+        "fit_processor_seconds": 1.5,
+        "answer_seconds": {"12": 3.0},
+        "answer_processor_seconds": {"12": 3.0},
+        "total_seconds": {"12": 3.0},
     }
-    size = {"model_bytes": 4_000_000, "columns": None}
-    return Score(name, ours, reason, [] if reason else [taken], answers, size)
 
 
-def test_lines_are_those_of_one_fit(values, monkeypatch):
-    def compete(case, module, contestants, counts, checked, limits, threads):
-        assert (counts, checked) == ([4], 4)
-        name = "rhokit QMRegressor"
-        away = score_of("away", None, reason="more than 1 s")
-        return [score_of(name, np.array([1.0, 2.0, 3.0, 7.0]), ours=True), away]
-
-    monkeypatch.setattr(supervised, "compete", compete)
-    first, away = supervised.results(lambda: values, REGRESSORS, Limits())
-    assert first.case == "toy: rhokit QMRegressor"
-    assert (first.metric, first.value) == ("mean absolute error", 0.5)
-    wanted = {
-        "set": "toy",
-        "kind": "values",
-        "n": 3,
-        "d": 2,
-        "partitions": 2,
-        "training": "estimation",
-        "fit_seconds": 1.5,
-        "answer_seconds": {"4": 0.5},
-        "total_seconds": {"4": 2.0},
-        "model_bytes": 2_000_000,
-        "peak_megabytes": 20.0,
-    }
-    assert first.details.items() >= wanted.items()
-    assert away.value is None
-    assert away.details["reason"] == "more than 1 s"
-    assert away.details["training"] is None
+def test_who_stays_away_has_one_line_with_the_reason(folder, monkeypatch):
+    group = sets.load(set_of("yacht"), [0, 3])
+    away = learners.Contestant(
+        "SVR", lambda facts: None, takes=lambda facts: "too many"
+    )
+    (line,) = supervised.results(lambda: group, away)
+    assert line.value is None
+    assert line.details["reason"] == "too many"
+    assert line.details["set"] == "yacht"
 
 
-# ---- tasks and table -----------------------------------------------------------------
-
-
-def test_tasks_are_sets_and_learners_of_a_large_one(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv(real_data.VARIABLE, str(tmp_path))
-    for file in ("usps", "mnist", "ordinal_stocks"):
-        np.savez(tmp_path / f"{file}.npz", X=np.zeros(1))
+def test_tasks_are_first_splits_then_others_then_slow_ones(folder, monkeypatch):
+    np.savez(folder / "covtype.npz", X=np.zeros(1))
+    monkeypatch.setattr(supervised, "find_spec", lambda name: True)
     names = [task.name for task in supervised.tasks(quick=False)]
-    mnist = [f"mnist: {each.name}" for each in CLASSIFIERS]
-    assert names == ["usps", *mnist, "stocks"]
-    assert [task.name for task in supervised.tasks(quick=True)] == ["usps", "stocks"]
-    assert "letters left out" in capsys.readouterr().err
+    assert len(set(names)) == len(names)
+    quick_values = len(REGRESSORS) - len(SLOW)
+    start = [f"yacht / splits 0-4 / {learners.OUR_VALUES}"]
+    assert names[:1] == start
+    assert names[quick_values] == f"adbench wilt / splits 0-2 / {learners.OUR_CLASSES}"
+    where = [name.partition(" / ")[0] for name in names]
+    late = where.index("covtype, all rows")
+    assert all("splits 5-19" in name for name in names[late - quick_values : late])
+    assert {name.rpartition(" / ")[2] for name in names[-len(SLOW) :]} == SLOW
+    quick = [task.name for task in supervised.tasks(quick=True)]
+    assert f"yacht / splits 0-1 / {learners.PROCESS}" in quick
+    assert not [name for name in quick if name.startswith("covtype")]
 
 
-@pytest.mark.parametrize(
-    ("load", "name", "n", "d"),
-    [
-        (supervised.class_set, "usps", 500, 256),
-        (supervised.value_set, "stocks", 600, 9),
-    ],
-)
-def test_real_sets(load, name, n, d):
-    reason = real_data.missing(name)
-    if reason:
-        pytest.skip(reason)
-    quick, full = load(name, quick=True), load(name)
-    assert quick.sizes == {"n": n, "d": d}
-    assert quick.features < full.features
-    assert len(full.truth) == len(full.case().queries)
-    for split in full.splits:  # nobody is judged by rows that it has seen
-        known = {row.tobytes() for row in split.train_rows}
-        assert not known & {row.tobytes() for row in split.test_rows}
-
-
-def lines_of(metric, values):
-    for name, value in values.items():
-        reason = "no time" if value is None else None
-        ours = name.startswith("rhokit")
-        details = score_of(name, None, ours=ours, reason=reason).details()
-        details |= {"set": "toy", "n": 1200, "d": 2, "partitions": 1}
-        yield as_line(Result(f"toy: {name}", metric, value, details=details))
-    yield as_line(Result("toy", SECONDS, 12.0))
-
-
-@pytest.mark.parametrize(
-    ("metric", "order", "shown"),
-    [
-        ("accuracy", ["good", "rhokit", "bad"], "0.7500"),
-        ("mean absolute error", ["bad", "rhokit", "good"], "0.750"),
-    ],
-)
-def test_the_table_begins_with_the_best(metric, order, shown):
-    values = {"bad": 0.5, "rhokit": 0.75, "away": None, "good": 0.875}
-    text = supervised.table(lines_of(metric, values))
-    assert [name for name in text.split() if name in values] == order
-    row = next(line for line in text.splitlines() if line.startswith("* rhokit"))
-    assert row.split() == ["*", "rhokit", shown, "3", "1", "4", "20"]
-    assert "1,200 training rows" in text
-    assert text.endswith("away: no time")
+def test_who_is_not_installed_has_no_task(folder, monkeypatch, capsys):
+    monkeypatch.setattr(supervised, "find_spec", lambda name: name != "ngboost" or None)
+    names = [task.name for task in supervised.tasks(quick=True)]
+    assert names
+    assert not [name for name in names if learners.NGBOOST in name]
+    assert "ngboost is not installed" in capsys.readouterr().err

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rhokit.core import onehot_states
+from rhokit.core import onehot_states, scoring
 from rhokit.core.distributions import quantiles
 from rhokit.features import SoftmaxFeatures
 from rhokit.plans.leave_one_out import LeaveOneOut, Overlaps
@@ -94,8 +94,7 @@ class OrderedScore(ClassScore):
 
     def score(self, gathered: Floats, target: NDArray[Any], weight: Floats) -> float:
         """Less the squared distance of the cumulative probabilities."""
-        steps = np.arange(self.n_classes) >= target[:, None]
-        error = ((probabilities(gathered).cumsum(axis=1) - steps) ** 2).sum(axis=1)
+        error = scoring.ranked_errors(probabilities(gathered), target)
         return -float(np.average(error, weights=weight))
 
     def loss(
@@ -203,11 +202,8 @@ class LevelScore:
         """Mean loss of quantiles at many shares: how good whole distributions are."""
         losses = []
         for found, levels, width, truth in self._by_target(gathered, target):
-            error = truth[:, None] - quantiles(found, levels, self._LEVELS_OF_QUANTILES)
-            loss = np.maximum(
-                self._LEVELS_OF_QUANTILES * error,
-                (self._LEVELS_OF_QUANTILES - 1) * error,
-            )
+            values = quantiles(found, levels, self._LEVELS_OF_QUANTILES)
+            loss = scoring.quantile_losses(truth, values, self._LEVELS_OF_QUANTILES)
             losses.append(loss.mean(axis=1) / width)
         return float(np.average(np.mean(losses, axis=0), weights=weight))
 
