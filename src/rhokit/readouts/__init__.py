@@ -14,6 +14,7 @@ from rhokit.readouts.classes import (
 from rhokit.readouts.density import DensityReadOut
 from rhokit.readouts.joint import DECISIONS, OUTPUT_MAPS, JointReadOut, OrderedReadOut
 from rhokit.readouts.levels import LevelReadOut
+from rhokit.readouts.outliers import OutlierReadOut
 
 READOUTS: dict[str, type[ReadOut]] = {
     each.name: each
@@ -23,6 +24,7 @@ READOUTS: dict[str, type[ReadOut]] = {
         JointReadOut,
         OrderedReadOut,
         LevelReadOut,
+        OutlierReadOut,
     )
 }
 """Every read-out that a model file can name."""
@@ -39,6 +41,7 @@ __all__ = [
     "JointReadOut",
     "LevelReadOut",
     "OrderedReadOut",
+    "OutlierReadOut",
     "ReadOut",
     "TargetReadOut",
 ]

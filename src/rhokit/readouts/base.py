@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rhokit.plans.leave_one_out import LeaveOneOut, Overlaps, Task
+from rhokit.plans.plan import SAMPLE_ROWS
 from rhokit.records import Fields, Reader, Values, require
 from rhokit.representations import Load, Outcomes
 
@@ -36,6 +37,8 @@ class ReadOut(ABC):
     has_target: ClassVar[bool] = True
     may_sample: ClassVar[bool] = True
     """Whether there are parameters for which rows are kept to be left out."""
+    sample_rows: ClassVar[int] = SAMPLE_ROWS
+    """How many these are at most, where a plan does not say."""
     takes_series: ClassVar[bool] = True
     """Whether the outcomes' states may be Fourier series."""
     landmarks_by_group: ClassVar[bool] = False
