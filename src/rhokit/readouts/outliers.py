@@ -60,6 +60,12 @@ class OutlierReadOut(DensityReadOut):
         """There is one outcome."""
         require(not target.any(), "target of the sample must be zero")
 
+    @classmethod
+    def claim_answers(cls, parameters: Values, learned: Values, reader: Reader) -> None:
+        """Each sampled row is compared with all of them."""
+        n_rows = reader.sizes.get("s", 0)
+        reader.claim(n_rows**2, f"comparing a sample of {n_rows} rows with itself")
+
     # ---- answers --------------------------------------------------------------------
 
     def surprise(self, model: Model, rows: NDArray[Any]) -> Floats:
