@@ -431,7 +431,7 @@ def _outlier_cases():
     yield "outliers-clean", fitted(estimator(DMKDOutlierDetector, **clean)), PLANE
     landmarks = {"feature_map": "landmarks"}
     yield "outliers-matrix", fitted(estimator(DMKDOutlierDetector, **landmarks)), WIDE
-    grid = {"feature_map": GridFeatures(bounds=[(-5.0, 15.0)] * 2)}
+    grid = {"feature_map": series(bounds=[(-5, -5), (15, 15)])}
     yield "outliers-grid", fitted(estimator(DMKDOutlierDetector, **grid)), PLANE
     yield "outliers-prepared", prepared(estimator(DMKDOutlierDetector)), PLANE
 

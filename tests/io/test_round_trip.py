@@ -61,7 +61,7 @@ ONE_PASS = [name for name in FITTED if not name.startswith("trained")]
 TRAINED = [name for name in FITTED if name.startswith("trained")]
 # Models of a Fourier series per outcome, which have no factor.
 SERIES = [name for name in ONE_PASS if "-series" in name]
-# Models of one density matrix per outcome: those have a factor, but detectors keep rows.
+# Models of one density matrix per outcome have a factor, but detectors keep rows.
 WITHOUT_FACTOR = ("mean", "outliers")
 MATRICES = [
     name
