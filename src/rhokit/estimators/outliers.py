@@ -39,8 +39,8 @@ class DMKDOutlierDetector(OutlierMixin, OnePassEstimator):
         Whether there may be outliers among the rows that are learned. If so, the model
         takes the tenth of them that is least likely when left out (or the
         contamination, if that is more) out of itself before it is asked, and looks at
-        several neighbours of a row rather than at the nearest one. They still count
-        in p-values.
+        the nearest 2 % of the rows rather than at the nearest one, since outliers come
+        in groups. They still count in p-values.
     gamma, n_components, feature_map, missing, batch_size, dtype, random_state :
         As for :class:`DMKDE`. With ``missing="integrate"``, rows that lack values are
         compared with the others in the columns that they have.

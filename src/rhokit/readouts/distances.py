@@ -1,5 +1,6 @@
 """How far rows are from others: their neighbours, and the ellipsoid of them all."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,12 +32,12 @@ class NearestRows:
     points : array of shape (m, w)
         Different rows.
     weights : array of shape (m,)
-    k : int
+    k : float
     """
 
     points: Floats
     weights: Floats
-    k: int
+    k: float
 
     @cached_property
     def _nearest(self) -> Callable[[Floats, int], NDArray[np.intp]]:
@@ -44,7 +45,7 @@ class NearestRows:
         if self.points.shape[1] > _MOST_TREE_COLUMNS:
             return self._compared
         tree = KDTree(self.points)
-        return lambda rows, count: np.asarray(tree.query(rows, range(1, count + 1))[1])
+        return lambda rows, count: np.reshape(tree.query(rows, count)[1], (-1, count))
 
     def _compared(self, rows: Floats, count: int) -> NDArray[np.intp]:
         """The same by the distances to all points."""
@@ -70,7 +71,7 @@ class NearestRows:
 
     def _away(self, rows: Floats, own: NDArray[np.intp] | None) -> Floats:
         found = np.empty(len(rows))
-        left, count = np.arange(len(rows)), self.k + (own is not None)
+        left, count = np.arange(len(rows)), math.ceil(self.k) + (own is not None)
         while len(left):
             mine = None if own is None else own[left]
             count = min(count, len(self.points))

@@ -121,7 +121,7 @@ class Evidence:
         sample: Any,
         is_kept: NDArray[np.bool_],
         places: list[int],
-        n_neighbours: int,
+        near: float,
     ) -> Evidence:
         """What a model says of sampled rows.
 
@@ -137,7 +137,7 @@ class Evidence:
         n_neighbours : int
         """
         views, surprises = [], []
-        for view, values in _views(model, sample, is_kept, places, n_neighbours):
+        for view, values in _views(model, sample, is_kept, places, near):
             tail = Tail.of(values, sample.weight)
             views.append((view, tail))
             surprises.append(tail.surprise(values))
@@ -164,7 +164,7 @@ def _views(
     sample: Any,
     is_kept: NDArray[np.bool_],
     places: list[int],
-    n_neighbours: int,
+    near: float,
 ) -> Iterator[tuple[Any, Floats]]:
     """Every view, with what it has of sampled rows without themselves (m,)."""
     if len(places) == model.plan.columns.width:
@@ -172,7 +172,7 @@ def _views(
     metrics = model.representation.coordinates(sample.rows, places)
     weights = sample.weight[is_kept]
     measures: list[tuple[int, Any]] = [
-        (which, NearestRows(points[is_kept], weights, n_neighbours))
+        (which, NearestRows(points[is_kept], weights, near))
         for which, points in enumerate(metrics)
     ]
     if metrics:

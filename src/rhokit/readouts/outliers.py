@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-# Outliers of rows that hold some come in groups, so that one neighbour says little.
-_NEIGHBOURS = {"contaminated": 5, "clean": 1}
+# Outliers of rows that hold some come in groups, of up to such a share of all rows, so
+# that the nearest neighbours say little.
+_GROUP, _LEAST_GROUP = 0.02, 5.0
 # Share of its least likely rows that a model is cleaned of, or more if there are more.
 _CLEANED = 0.1
 # p-values below which rows are outliers, where nothing is said.
@@ -136,8 +137,10 @@ class OutlierReadOut(DensityReadOut):
     ) -> Evidence:
         columns = model.plan.columns
         places = list(range(columns.width)) if kept is None else columns.places(kept)
-        count = _NEIGHBOURS[self.training]
-        return Evidence.of(reference, model.sample, is_kept, places, count)
+        near = 1.0
+        if self.training == "contaminated":
+            near = max(_LEAST_GROUP, _GROUP * float(model.sample.weight.sum()))
+        return Evidence.of(reference, model.sample, is_kept, places, near)
 
     def _knowing(
         self, model: Model, kept: list[int]
