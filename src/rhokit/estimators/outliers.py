@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 
+from rhokit.estimators import answers
 from rhokit.estimators.base import OnePassEstimator
 from rhokit.estimators.parameters import MATRIX
 from rhokit.readouts import OutlierReadOut
@@ -162,6 +163,8 @@ class DMKDOutlierDetector(OutlierMixin, OnePassEstimator):
         """Logarithm of the p-value up to which rows are outliers."""
         model = self.fitted_model()
         return float(model.readout.offset(model))
+
+    explain = answers.explain
 
     def compact(self) -> Self:
         """A copy: p-values need the rows that are kept."""

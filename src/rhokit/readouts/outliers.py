@@ -25,6 +25,8 @@ _GROUP, _LEAST_GROUP = 0.02, 5.0
 _CLEANED = 0.1
 # p-values below which rows are outliers, where nothing is said.
 _LEVELS = {"contaminated": 0.05, "clean": 0.01}
+# Rows that say what is usual of a column.
+_TYPICAL = 1000
 # What rounding may add to a score.
 _ROUNDING = 1e-9
 # Answers from some of the columns that are kept.
@@ -116,6 +118,11 @@ class OutlierReadOut(DensityReadOut):
 
         found: tuple[Model, NDArray[np.bool_]] = model.cache.get("cleaned", share, make)
         return found
+
+    def typical(self, model: Model) -> tuple[Model, NDArray[Any]]:
+        """The cleaned model, and some of the rows that it holds."""
+        reference, is_kept = self.reference(model)
+        return reference, model.sample.rows[is_kept][:_TYPICAL]
 
     def evidence(self, model: Model, kept: list[int] | None = None) -> Evidence:
         """What speaks against rows that have some of the columns, or all."""
