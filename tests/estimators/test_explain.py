@@ -139,11 +139,11 @@ def real_rows(name):
 @pytest.mark.parametrize("name", ["magic", "covtype", "letters"])
 def test_the_planted_column_comes_first(name):
     rows = real_rows(name)
-    learned, clean, others = rows[:4000], rows[5000:5800], rows[6000:6800]
+    learned, clean, others = rows[:4000], rows[5000:7000], rows[7000:9000]
     detector = DMKDOutlierDetector(random_state=0, training="clean").fit(learned)
     was_usual = detector.p_values(clean) > 0.05
-    places = np.arange(800)
-    columns = np.random.default_rng(1).integers(rows.shape[1], size=800)
+    places = np.arange(2000)
+    columns = np.random.default_rng(1).integers(rows.shape[1], size=2000)
     moved = clean + 5 * learned.std(axis=0)
     changed = {"scaled": 10 * clean, "moved": moved, "shuffled": others}
     for kind, values in changed.items():

@@ -37,6 +37,8 @@ class ReadOut(ABC):
     has_target: ClassVar[bool] = True
     may_sample: ClassVar[bool] = True
     """Whether there are parameters for which rows are kept to be left out."""
+    recognises_rows: ClassVar[bool] = False
+    """Whether rows that were learned are left out of their answers in any case."""
     sample_rows: ClassVar[int] = SAMPLE_ROWS
     """How many these are at most, where a plan does not say."""
     takes_series: ClassVar[bool] = True

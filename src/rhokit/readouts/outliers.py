@@ -53,7 +53,7 @@ class OutlierReadOut(DensityReadOut):
 
     name = kind = "outliers"
     may_sample = True
-    needs_sample = True
+    needs_sample = recognises_rows = True
     sample_rows = 8192
 
     @classmethod
