@@ -54,7 +54,7 @@ SETS = (
 SEEN = SETS[::2]
 SETTINGS = ("contaminated", "clean")
 QUICK_SETS = ("letter", "thyroid")
-_MOST_ROWS, _QUICK_ROWS = 5_000, 1_000
+_MOST_ROWS, _QUICK_ROWS = 2_000, 1_000
 # In a quick run one of each kind must do: every process takes seconds to start.
 _QUICK_ABSENT = (
     "PyOD CBLOF",
@@ -78,9 +78,7 @@ sets. Seconds: fit and scores, of the sets that have a figure."""
 
 def tasks(quick):
     """One for every set that is there, in each setting."""
-    limits = Limits(rounds=1, budget=3, patience=10)
-    if not quick:
-        limits = Limits(rounds=1, budget=3, patience=600)
+    limits = Limits(rounds=1, budget=3, patience=60 if quick else 600)
     wanted = QUICK_SETS if quick else SETS
     most = _QUICK_ROWS if quick else _MOST_ROWS
     taking_part = [c for c in CONTESTANTS if not (quick and c.name in _QUICK_ABSENT)]
