@@ -6,8 +6,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_spd_matrix
 from sklearn.metrics import roc_auc_score
 
+from benchmarks import real_data
 from rhokit import DMKDOutlierDetector
+from rhokit.batch import Batch
 from rhokit.readouts.distances import Ellipsoid, NearestRows
+from rhokit.readouts.evidence import DensityView
 from rhokit.readouts.tails import Tail
 
 
@@ -81,6 +84,22 @@ def test_ellipsoid_leaves_rows_out_as_if_they_had_never_been():
     assert_allclose(found, expected, atol=0.02)  # but for the variances of the prior
 
 
+def test_the_density_view_forgets_one_copy_of_each_row():
+    rows = rows_of(200)
+    twice = np.concatenate([rows, rows[:3]])
+    detector = DMKDOutlierDetector(training="clean", random_state=0).fit(twice)
+    model = detector.fitted_model()
+    sample = model.sample
+    held = np.arange(len(sample.keys)) != 7  # the model is taken to lack this row
+    view, found = DensityView.of(model, sample, held)
+    assert sample.weight.max() == 2
+    for place in (*np.argsort(-sample.weight)[:3], 0, 1):
+        one = Batch(sample.rows[[place]], model.plan.columns)
+        without = model.subtract(one).log_density(one.rows)
+        assert_allclose(found[place], view.bounded(-without)[0], rtol=1e-6)
+    assert_allclose(found[7], view.away(sample.rows[[7]])[0])
+
+
 # ---- p-values ------------------------------------------------------------------------
 
 
@@ -93,6 +112,24 @@ def test_p_values_of_clean_rows_are_uniform(training):
         p = detector.fit(rows[:2000]).p_values(rows[2000:])
         shares.append([(p <= level).mean() for level in (0.5, 0.1, 0.01)])
     assert_allclose(np.mean(shares, axis=0), [0.5, 0.1, 0.01], rtol=0.2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("training", ["contaminated", "clean"])
+@pytest.mark.parametrize("name", ["magic", "covtype"])
+def test_p_values_of_real_rows_are_uniform(name, training):
+    if real_data.missing(name):
+        pytest.skip(real_data.missing(name))
+    rows = real_data.load_arrays(name)["X"][:, :10].astype(float)
+    shares = []
+    for seed in range(12):
+        some = rows[np.random.default_rng(seed).permutation(len(rows))]
+        detector = DMKDOutlierDetector(training=training, random_state=0)
+        p = detector.fit(some[:5000]).p_values(some[5000:15_000])
+        shares.append([(p <= level).mean() for level in (0.1, 0.01, 0.001)])
+    shares = np.mean(shares, axis=0)
+    assert_allclose(shares[:2], [0.1, 0.01], rtol=0.2)
+    assert_allclose(shares[2], 0.001, rtol=0.5)  # chance alone makes a tenth or two
 
 
 def test_p_values_of_learned_rows_are_their_ranks():
