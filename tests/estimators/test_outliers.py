@@ -157,6 +157,15 @@ def test_known_rows_in_a_sample_are_left_out_and_others_cannot_be(monkeypatch):
     assert scores[-20:].mean() < scores[:-20].mean() - 2
 
 
+def test_without_any_rows_that_were_kept_there_is_nothing_to_compare_with(monkeypatch):
+    monkeypatch.setattr("rhokit.readouts.outliers.OutlierReadOut.sample_rows", 20)
+    rows = rows_of(100)
+    detector = DMKDOutlierDetector(random_state=0).fit(rows)
+    detector.unlearn(detector.sample_.rows)
+    with pytest.raises(ValueError, match="have been unlearned: add rows, or fit again"):
+        detector.score_samples(rows)
+
+
 # ---- cleaning ------------------------------------------------------------------------
 
 

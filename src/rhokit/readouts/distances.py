@@ -49,17 +49,16 @@ class NearestRows:
 
     def _compared(self, rows: Floats, count: int) -> NDArray[np.intp]:
         """The same by the distances to all points."""
+        centre, points, lengths = self._centred
+        farness = lengths - 2 * ((rows - centre) @ points)
+        return np.argpartition(farness, count - 1, axis=1)[:, :count]
+
+    @cached_property
+    def _centred(self) -> tuple[Floats, Floats, Floats]:
+        """Centre, points from there (w, m), and their squared lengths."""
         centre = self.points.mean(axis=0)
-        points = (self.points - centre).T
-        lengths = (points**2).sum(axis=0)
-        near = np.empty((len(rows), count), dtype=np.intp)
-
-        def work(worker: int, block: slice) -> None:
-            farness = lengths - 2 * ((rows[block] - centre) @ points)
-            near[block] = np.argpartition(farness, count - 1, axis=1)[:, :count]
-
-        map_blocks(work, len(rows), block_rows(len(self.points)))
-        return near
+        points = np.ascontiguousarray((self.points - centre).T)
+        return centre, points, (points**2).sum(axis=0)
 
     def away(self, rows: Floats) -> Floats:
         """Logarithms of distances of rows (n, w), shape (n,)."""
@@ -70,6 +69,16 @@ class NearestRows:
         return self._away(self.points, np.arange(len(self.points)))
 
     def _away(self, rows: Floats, own: NDArray[np.intp] | None) -> Floats:
+        if not len(rows):
+            return np.empty(0)
+
+        def work(worker: int, block: slice) -> Floats:
+            return self._of_block(rows[block], None if own is None else own[block])
+
+        size = block_rows(max(len(self.points), math.ceil(self.k)))
+        return np.concatenate(map_blocks(work, len(rows), size))
+
+    def _of_block(self, rows: Floats, own: NDArray[np.intp] | None) -> Floats:
         found = np.empty(len(rows))
         left, count = np.arange(len(rows)), math.ceil(self.k) + (own is not None)
         while len(left):

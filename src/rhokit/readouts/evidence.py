@@ -134,7 +134,8 @@ class Evidence:
             Which of them the model holds.
         places : list of int
             The numbers of a row that are looked at: all, or those that rows have.
-        n_neighbours : int
+        near : float
+            Weight of the neighbours that are looked at.
         """
         views, surprises = [], []
         for view, values in _views(model, sample, is_kept, places, near):

@@ -127,6 +127,12 @@ class OutlierReadOut(DensityReadOut):
     def evidence(self, model: Model, kept: list[int] | None = None) -> Evidence:
         """What speaks against rows that have some of the columns, or all."""
 
+        if not len(model.sample.keys):
+            raise ValueError(
+                "all rows that were kept to compare others with have been unlearned: "
+                "add rows, or fit again"
+            )
+
         def make() -> Evidence:
             reference, is_kept = self.reference(model)
             return self._evidence(reference, model, is_kept, kept)
