@@ -40,18 +40,30 @@ class NearestRows:
     k: float
 
     @cached_property
-    def _nearest(self) -> Callable[[Floats, int], NDArray[np.intp]]:
-        """From rows (n, w) to places of so many of the points next to them (n, c)."""
+    def _nearest(self) -> Callable[[Floats, int], tuple[Floats, NDArray[np.intp]]]:
+        """From rows (n, w) to distances and places of points next to them (n, c)."""
         if self.points.shape[1] > _MOST_TREE_COLUMNS:
             return self._compared
         tree = KDTree(self.points)
-        return lambda rows, count: np.reshape(tree.query(rows, count)[1], (-1, count))
 
-    def _compared(self, rows: Floats, count: int) -> NDArray[np.intp]:
+        def query(rows: Floats, count: int) -> tuple[Floats, NDArray[np.intp]]:
+            found, near = tree.query(rows, count)
+            return np.reshape(found, (-1, count)), np.reshape(near, (-1, count))
+
+        return query
+
+    def _compared(self, rows: Floats, count: int) -> tuple[Floats, NDArray[np.intp]]:
         """The same by the distances to all points."""
         centre, points, lengths = self._centred
         farness = lengths - 2 * ((rows - centre) @ points)
-        return np.argpartition(farness, count - 1, axis=1)[:, :count]
+        near = np.argpartition(farness, count - 1, axis=1)[:, :count]
+        # Once more, by differences: products of matrices lose digits of small ones.
+        squares = np.stack(
+            [((rows - self.points[each]) ** 2).sum(axis=1) for each in near.T], axis=1
+        )
+        order = np.argsort(squares, axis=1, kind="stable")
+        squares = np.take_along_axis(squares, order, axis=1)
+        return np.sqrt(squares), np.take_along_axis(near, order, axis=1)
 
     @cached_property
     def _centred(self) -> tuple[Floats, Floats, Floats]:
@@ -94,22 +106,16 @@ class NearestRows:
         self, rows: Floats, own: NDArray[np.intp] | None, count: int
     ) -> tuple[Floats, NDArray[np.bool_]]:
         """Distances by so many of the nearest points, and whether these are enough."""
-        near = self._nearest(rows, count)
-        # Once more, by differences: products of matrices lose digits of small ones.
-        squares = np.stack(
-            [((rows - self.points[each]) ** 2).sum(axis=1) for each in near.T], axis=1
-        )
+        distances, near = self._nearest(rows, count)
         weights = self.weights[near]
         if own is not None:
             itself = near == own[:, None]
             weights = weights - itself * np.minimum(weights, 1.0)
-        order = np.argsort(squares, axis=1, kind="stable")
-        squares = np.take_along_axis(squares, order, axis=1)
-        reached = np.take_along_axis(weights, order, axis=1).cumsum(axis=1)
+        reached = weights.cumsum(axis=1)
         enough = reached >= self.k * (1 - 1e-9)
         is_enough: NDArray[np.bool_] = np.asarray(enough.any(axis=1))
         place = np.where(is_enough, enough.argmax(axis=1), count - 1)
-        return np.sqrt(squares[np.arange(len(rows)), place]), is_enough
+        return distances[np.arange(len(rows)), place], is_enough
 
 
 @dataclass(frozen=True, eq=False)
