@@ -12,6 +12,7 @@ from rhokit import (
     DMKDESGD,
     DMKDClassifier,
     DMKDClassifierSGD,
+    DMKDOutlierDetector,
     FourierFeatures,
     GridFeatures,
     LandmarkFeatures,
@@ -151,6 +152,24 @@ DENSITIES = {
     "mean": EstimatorCase(MeanEmbeddingKDE(**LANDMARKS)),
     "mean fourier": EstimatorCase(MeanEmbeddingKDE(**FOURIER)),
 }
+DETECTORS = {
+    "outliers": EstimatorCase(DMKDOutlierDetector(random_state=0)),
+    "outliers clean": EstimatorCase(
+        DMKDOutlierDetector(training="clean", random_state=0), wide
+    ),
+    "outliers mosaic": EstimatorCase(
+        DMKDOutlierDetector(contamination=0.2, random_state=0), wide
+    ),
+    "outliers landmarks": EstimatorCase(DMKDOutlierDetector(**LANDMARKS)),
+    "outliers missing": EstimatorCase(
+        DMKDOutlierDetector(**MOSAIC, missing="integrate"), wide
+    ),
+    "outliers mixed": EstimatorCase(DMKDOutlierDetector(**MOSAIC), mixed),
+    "outliers words": EstimatorCase(
+        DMKDOutlierDetector(feature_map=OneHotFeatures(), scale=None, training="clean"),
+        words,
+    ),
+}
 CLASSES = {
     "classes fourier": EstimatorCase(DMKDClassifier(**FOURIER), target=names_of),
     "classes landmarks": EstimatorCase(DMKDClassifier(**LANDMARKS)),
@@ -200,7 +219,7 @@ TRAINED_MODELS = {
     "trained joint": EstimatorCase(QMClassifierSGD(**LANDMARKS, **TRAINED)),
     "trained values": EstimatorCase(QMRegressorSGD(**LANDMARKS, **LEVELS, **TRAINED)),
 }
-ONE_PASS = DENSITIES | CLASSES | VALUES
+ONE_PASS = DENSITIES | DETECTORS | CLASSES | VALUES
 ESTIMATORS = ONE_PASS | TRAINED_MODELS
 
 

@@ -11,6 +11,7 @@ from rhokit import (
     DMKDESGD,
     DMKDClassifier,
     DMKDClassifierSGD,
+    DMKDOutlierDetector,
     FourierFeatures,
     LandmarkFeatures,
     MeanEmbeddingKDE,
@@ -38,6 +39,8 @@ ESTIMATORS = [
         random_state=0,
     ),
     MeanEmbeddingKDE(n_components=32, random_state=0),
+    DMKDOutlierDetector(random_state=0),
+    DMKDOutlierDetector(training="clean", n_components=32, random_state=0),
     DMKDClassifier(n_components=32, random_state=0),
     DMKDClassifier(
         gamma=0.5,

@@ -1,10 +1,12 @@
 """Detectors of anomalies: rhokit's densities, and those of PyOD.
 
-A detector is fitted to rows without labels and scores the same rows; the larger a
-score, the odder the row. Where a row would vouch for itself, it is left out: rhokit's
-densities leave each row out in closed form, and PyOD's detectors have the scores of
-their training rows (``decision_scores_``) ready after the fit. So only seconds of fit
-and scores together compare.
+A detector is fitted to rows without labels and scores the same rows (``setting``
+"contaminated") or other ones ("clean"); the larger a score, the odder the row. Where a
+row would vouch for itself, it is left out: rhokit's models leave each row out in closed
+form, and PyOD's detectors have the scores of their training rows
+(``decision_scores_``) ready after the fit. So only seconds of fit and scores together
+compare. rhokit's detector is told the setting, as its users would tell it; PyOD's have
+no such parameter.
 """
 
 from functools import partial
@@ -26,7 +28,43 @@ _DETECTORS = (
     ("lof", "LOF", True, False),
     ("ocsvm", "OCSVM", False, False),
     ("gmm", "GMM", False, True),
+    ("mcd", "MCD", False, True),
+    ("cblof", "CBLOF", False, True),
+    ("inne", "INNE", False, True),
+    ("dif", "DIF", False, True),
 )
+# What grows with the cube of the columns, or faster.
+_MOST_COLUMNS = {"MCD": 500, "GMM": 500}
+_SIZES = {"n": "rows", "d": "columns"}
+
+
+def _is_clean(facts):
+    """Whether the rows that are scored are others than those of the fit."""
+    return facts.get("setting") == "clean"
+
+
+class Detector:
+    """rhokit's DMKDOutlierDetector: minus the logarithm of the p-value of a row.
+
+    Parameters
+    ----------
+    facts : dict
+    """
+
+    def __init__(self, facts):
+        from rhokit import DMKDOutlierDetector
+
+        training = "clean" if _is_clean(facts) else "contaminated"
+        seed = facts.get("seed", 0)
+        self._model = DMKDOutlierDetector(training=training, random_state=seed)
+
+    def fit(self, rows, target=None):
+        """Fit."""
+        self._model.fit(rows)
+
+    def answer(self, queries):
+        """How surprising rows are; those of the fit are left out."""
+        return -self._model.score_samples(queries)
 
 
 class Density:
@@ -43,14 +81,15 @@ class Density:
         from rhokit import DMKDE
 
         self._model = DMKDE(random_state=facts.get("seed", 0), **parameters)
+        self._leave_out = not _is_clean(facts)
 
     def fit(self, rows, target=None):
         """Fit."""
         self._model.fit(rows)
 
     def answer(self, queries):
-        """Minus the log-density of rows that the model was fitted to."""
-        return -self._model.score_samples(queries, leave_one_out=True)
+        """Minus the log-density of rows; those of the fit are left out."""
+        return -self._model.score_samples(queries, leave_one_out=self._leave_out)
 
 
 class PyOD:
@@ -71,13 +110,16 @@ class PyOD:
         if seeded:
             settings["random_state"] = facts.get("seed", 0)
         self._model = made(**settings)
+        self._is_clean = _is_clean(facts)
 
     def fit(self, rows, target=None):
         """Fit, and score the rows."""
         self._model.fit(rows)
 
     def answer(self, queries):
-        """Scores of the rows that the detector was fitted to, from the first one on."""
+        """Scores of the rows of the fit, from the first one on, or of others."""
+        if self._is_clean:
+            return self._model.decision_function(queries)
         return self._model.decision_scores_[: len(queries)]
 
 
@@ -85,8 +127,11 @@ def _takes(name):
     """Why a detector stays away from many rows, or None."""
 
     def takes(facts):
-        most = _MOST_ROWS.get(name, facts["n"])
-        return None if facts["n"] <= most else f"not tried on more than {most:,} rows"
+        for size, limits in (("n", _MOST_ROWS), ("d", _MOST_COLUMNS)):
+            most, what = limits.get(name, facts[size]), _SIZES[size]
+            if facts[size] > most:
+                return f"not tried on more than {most:,} {what}"
+        return None
 
     return takes
 
@@ -101,8 +146,7 @@ def _theirs(module, name, threaded, seeded):
 
 
 CONTESTANTS = (
-    _ours("rhokit auto"),
-    _ours("rhokit auto, median rule", gamma="median"),
-    _ours("rhokit fourier", feature_map="fourier"),
+    Contestant("rhokit detector", Detector, ours=True),
+    _ours("rhokit density"),
     *(_theirs(*detector) for detector in _DETECTORS),
 )

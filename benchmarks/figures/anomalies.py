@@ -11,33 +11,45 @@ from benchmarks.figures.style import Looks
 AREA = "ROC AUC"
 _METHOD = """\
 Detectors see the rows of a set, standardised and without labels, and score the same
-rows; labels only judge them. rhokit leaves each row out of its own density. Area under
-the ROC curve: 1 is perfect, 0.5 is chance. Each detector has a process of its own and
-all cores. rhokit's names are bold, and so is the best figure of each set. *Mean rank*
-counts those without a figure as last.
+rows (*contaminated*), or they see half of the rows that are no anomalies and score the
+others and the anomalies (*clean*); labels only judge them. rhokit leaves each row out
+of its own density. Area under the ROC curve: 1 is perfect, 0.5 is chance. Each detector
+has a process of its own and all cores. rhokit's names are bold, and so is the best
+figure of each set. *Mean rank* counts those without a figure as last.
 """
 
 
 def chapter(lines, album):
     """Areas, precisions and times, sets across."""
-    lines = of_metric(results(lines), AREA)
-    sets = {name: entries(group) for name, group in grouped(lines, _set).items()}
-    if not sets:
+    settings = grouped(of_metric(results(lines), AREA), _setting)
+    if not settings:
         return "No set has been measured.\n"
+    parts = [_METHOD]
+    for setting, own in settings.items():
+        sets = {name: entries(group) for name, group in grouped(own, _set).items()}
+        parts += _of_setting(setting, sets)
+        parts += _picture(sets, album, setting)
+    return "\n".join(part for part in parts if part)
+
+
+def _of_setting(setting, sets):
+    """Tables of one setting."""
     names = {e.name: e.ours for group in sets.values() for e in group}
-    parts = [
-        _METHOD,
+    return [
+        f"### {setting.capitalize()}\n",
         f"Sets: {listed(_describe(name, group) for name, group in sets.items())}.\n",
-        "### Area under the ROC curve\n",
+        "Area under the ROC curve:\n",
         _areas(sets, names),
-        "### Average precision\n",
+        "Average precision:\n",
         _precisions(sets, names),
-        "### Seconds of fit and scores\n",
+        "Seconds of fit and scores:\n",
         _times(sets, names),
         _absences(sets),
-        *_picture(sets, album),
     ]
-    return "\n".join(part for part in parts if part)
+
+
+def _setting(line):
+    return line["details"].get("setting", "contaminated")
 
 
 def _set(line):
@@ -111,7 +123,7 @@ def _absences(sets):
     return "Without figures:\n\n" + "".join(notes) if notes else ""
 
 
-def _picture(sets, album):
+def _picture(sets, album, setting):
     figure = scatter(
         sets,
         Looks(entry for group in sets.values() for entry in group),
@@ -120,5 +132,6 @@ def _picture(sets, album):
         height=2.4,
     )
     if figure is not None:
-        yield "### Area against time\n\nUpper left is better.\n"
-        yield album.add("anomalies", figure, "Area under the curve against time")
+        yield "Area against time: upper left is better.\n"
+        name = "anomalies" if setting == "contaminated" else f"anomalies_{setting}"
+        yield album.add(name, figure, "Area under the curve against time")

@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from rhokit.estimators import (
         DMKDE,
         DMKDClassifier,
+        DMKDOutlierDetector,
         MeanEmbeddingKDE,
         QMClassifier,
         QMOrdinalClassifier,
@@ -59,6 +60,7 @@ __all__ = [
     "DMKDESGD",
     "DMKDClassifier",
     "DMKDClassifierSGD",
+    "DMKDOutlierDetector",
     "DataError",
     "DensityMatrix",
     "FourierFeatures",
@@ -110,6 +112,7 @@ _HOME = {
     "DMKDClassifierSGD": "rhokit.nn",
     "DMKDE": "rhokit.estimators",
     "DMKDESGD": "rhokit.nn",
+    "DMKDOutlierDetector": "rhokit.estimators",
     "DataError": "rhokit.errors",
     "DensityMatrix": "rhokit.core",
     "FourierFeatures": "rhokit.features",

@@ -8,6 +8,7 @@ import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
 GUIDES = (
+    "anomalies",
     "grids",
     "blend",
     "mosaic",

@@ -1,6 +1,7 @@
 """Densities of mosaics: mass one, marginals, conditionals, moments, samples."""
 
 import functools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -16,8 +17,10 @@ from sklearn.neighbors import KernelDensity
 import rhokit
 from benchmarks import real_data
 from rhokit import DMKDE, Stream
+from rhokit.batch import Batch
 from rhokit.datasets import clusters
 from rhokit.features import MosaicFeatures
+from rhokit.models import Model
 
 
 def skewed(n=3000, seed=0):
@@ -461,3 +464,18 @@ class TestRealRows:
                 assert_allclose(1 - found.cdf([end])[0], own, rtol=tolerance)
                 sampled = (drawn[:, place] > end).mean()
                 assert_allclose(sampled, own, rtol=tolerance + 0.1)
+
+
+def test_what_forgetting_leaves_of_a_cell_is_no_row():
+    """An eigendecomposition of such a remainder failed to converge."""
+    rows = skewed(300)
+    model = mosaic().fit(rows).fitted_model()
+    total, found = model.state.total.copy(), []
+    for rest in (0.0, -1e-13):
+        total[0, -1] = rest
+        total[0, -1, 1:] *= 1e300
+        with np.errstate(all="raise"):
+            state = replace(model.state, total=total.copy())
+            cells = Model(model.plan, model.readout, state)
+            found.append(cells.log_density_without(Batch(rows, model.plan.columns)))
+    assert_allclose(found[1], found[0])

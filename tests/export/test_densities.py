@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from rhokit import DMKDE, GridFeatures, MeanEmbeddingKDE
+from rhokit import (
+    DMKDE,
+    DMKDOutlierDetector,
+    GridFeatures,
+    MeanEmbeddingKDE,
+    export_onnx,
+)
 from rhokit.export import series_nodes
 from tests.export.support import (
     SINGLE,
@@ -224,3 +230,10 @@ class TestGaps:
         X[2, 1] = np.nan
         found = run(model, X, tmp_path)["log_density"]
         np.testing.assert_array_equal(np.isnan(found), [0, 0, 1, 0, 0])
+
+
+def test_detectors_of_outliers_say_why_they_are_not_exported(tmp_path):
+    rows = np.random.default_rng(0).normal(size=(60, 3))
+    detector = DMKDOutlierDetector(random_state=0).fit(rows)
+    with pytest.raises(ValueError, match="Export a DMKDE of the same rows"):
+        export_onnx(detector, tmp_path / "detector.onnx")

@@ -16,6 +16,7 @@ import rhokit
 from rhokit import (
     DMKDE,
     DMKDClassifier,
+    DMKDOutlierDetector,
     FourierFeatures,
     GridFeatures,
     LandmarkFeatures,
@@ -420,6 +421,21 @@ def _mosaic_cases():
     yield "density-mosaic-prepared", prepared(estimator(DMKDE, **chosen)), WIDE
 
 
+def _outlier_cases():
+    """Detectors over every representation that can be, and with every setting."""
+    chosen = {"feature_map": mosaic(), "gamma": "loo", "scale": "robust"}
+    yield "outliers-mosaic", fitted(estimator(DMKDOutlierDetector, **chosen)), WIDE
+    gaps = chosen | {"missing": "integrate", "contamination": 0.2}
+    yield "outliers-mixed", fitted(estimator(DMKDOutlierDetector, **gaps)), MIXED
+    clean = {"training": "clean", "threshold": 0.05, "dtype": "float32"}
+    yield "outliers-clean", fitted(estimator(DMKDOutlierDetector, **clean)), PLANE
+    landmarks = {"feature_map": "landmarks"}
+    yield "outliers-matrix", fitted(estimator(DMKDOutlierDetector, **landmarks)), WIDE
+    grid = {"feature_map": series(bounds=[(-5, -5), (15, 15)])}
+    yield "outliers-grid", fitted(estimator(DMKDOutlierDetector, **grid)), PLANE
+    yield "outliers-prepared", prepared(estimator(DMKDOutlierDetector)), PLANE
+
+
 def _trained_cases():
     yield "trained-density", fitted(trained("DMKDESGD")), Data(frame())
     moved = {"train_features": True, "feature_map": "landmarks"}
@@ -439,6 +455,7 @@ def _all_cases():
     yield from _series_cases()
     yield from _mixed_cases()
     yield from _mosaic_cases()
+    yield from _outlier_cases()
     yield from _mean_cases()
     yield from _class_cases()
     yield from _joint_cases()

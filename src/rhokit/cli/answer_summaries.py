@@ -43,21 +43,28 @@ class AnswerSummary:
 
 
 class ScoreAnswers(AnswerSummary):
-    """Mean, lowest and highest log-density."""
+    """Mean, lowest and highest score.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    name : str, default="log_density"
+        What scores are.
+    """
+
+    def __init__(self, name: str = "log_density") -> None:
         super().__init__()
+        self._name = name
         self._found = ScoreSummary()
 
     def add(self, columns: Answers, batch: FileBatch, whole: NDArray[np.bool_]) -> None:
         """Take up the log-densities of a batch."""
         super().add(columns, batch, whole)
-        self._found += ScoreSummary.of(columns["log_density"])
+        self._found += ScoreSummary.of(columns[self._name])
 
     def to_json(self) -> dict[str, Any]:
         """The summary for programs."""
         return super().to_json() | {
-            "mean_log_density": self._found.mean,
+            f"mean_{self._name}": self._found.mean,
             "lowest": self._found.minimum,
             "highest": self._found.maximum,
             "zero_density": self._found.n_zero,
@@ -68,7 +75,7 @@ class ScoreAnswers(AnswerSummary):
         yield from super().pairs()
         found = self._found
         if found.n_zero < found.n_rows:
-            yield "mean log-density", number(found.mean)
+            yield f"mean {self._name.replace('_', '-')}", number(found.mean)
         yield "lowest, highest", f"{number(found.minimum)}, {number(found.maximum)}"
         if found.n_zero:
             yield "density zero", f"{number(found.n_zero)} rows, left out of the mean"

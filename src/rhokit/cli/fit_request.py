@@ -19,6 +19,7 @@ from rhokit.cli.options import names_of
 from rhokit.cli.sources import Source, check_output, digest, opened, refuse_overwriting
 from rhokit.cli.stored_models import (
     KINDS,
+    WITHOUT_TARGET,
     Note,
     column_names,
     load_model,
@@ -91,14 +92,18 @@ def _blank_model(
     kind, reason = request.kind, None
     if kind is None:
         kind, reason = guess_kind(table, target)
-    if (kind == "density") != (not target):
+    if (kind in WITHOUT_TARGET) != (not target):
         raise UsageError(
             f"--kind {kind} needs a --target"
             if not target
-            else "--kind density takes no --target"
+            else f"--kind {kind} takes no --target"
         )
     if "bounds" in request.parameters and kind != "values":
         raise UsageError(f"--bounds is for values, not for {kind}")
+    if "training" in request.parameters and kind != "outliers":
+        raise UsageError(f"--clean is for outliers, not for {kind}")
+    if "rank" in request.parameters and kind == "outliers":
+        raise UsageError("--rank is not for outliers")
     make = getattr(rhokit, KINDS[kind])
     model = make(**request.parameters, random_state=request.seed)
     return model, Note(tuple(target), request.weight), reason if target else None
@@ -119,7 +124,7 @@ def _like(like: Path, request: FitRequest) -> tuple[Any, Note, None]:
     target = other.note.target or tuple(names_of(request.target, []))
     if asked and not set(target) <= set(asked):
         raise UsageError(f"--like {like} has the target {short_list(target)}")
-    if other.kind != "density" and not target:
+    if other.kind not in WITHOUT_TARGET and not target:
         raise UsageError(f"--like {like} does not tell its target: give --target")
     note = Note(target, request.weight or other.note.weight, fill=other.note.fill)
     return other.model.blank(), note, None

@@ -79,14 +79,19 @@ class Question:
         return self.stored.note.has_seen(self.source.files)
 
     @property
+    def recognises_rows(self) -> bool:
+        """Whether rows that the model was fitted to are left out in any case."""
+        return bool(self.stored.estimator.readout_.recognises_rows)
+
+    @property
     def can_leave_out(self) -> bool:
         """Whether training rows can be left out of what the model says about them."""
         exact = self.stored.estimator.state_.takes_rows
         return exact and can_leave_out(self.stored.model, self.rows.has_target)
 
     def scored(self, X: Any, batch: FileBatch, whole: NDArray[np.bool_]) -> Answers:
-        """The log-density of rows."""
-        return {"log_density": self.rows.model.score_samples(X)}
+        """The log-density of rows, or of what else the model's scores are."""
+        return {self.stored.score_name: self.rows.model.score_samples(X)}
 
     def left_out(self) -> Ask:
         """Asks for the log-density of training rows, each left out in turn."""
@@ -188,7 +193,7 @@ def _report(
     training = question.is_training
     data = summary.to_json() | {"training_rows": training}
     pairs = [*summary.pairs()]
-    if question.leaves_out:
+    if question.leaves_out or (training and question.recognises_rows):
         pairs.append(("these were", "left out of the model one by one"))
     elif training:
         pairs.append(("these are", _FLATTERING))

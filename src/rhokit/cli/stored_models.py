@@ -24,8 +24,11 @@ KINDS = {
     "classes": "DMKDClassifier",
     "values": "QMRegressor",
     "ordinal": "QMOrdinalClassifier",
+    "outliers": "DMKDOutlierDetector",
 }
 """Names of estimators by the kinds of ``--kind``."""
+WITHOUT_TARGET = ("density", "outliers")
+"""Kinds that learn rows alone."""
 # Where ``--kind`` has another word than the read-outs have.
 _KIND_OF_READOUT = {"ordered": "ordinal"}
 
@@ -116,13 +119,18 @@ class StoredModel:
 
     @property
     def kind(self) -> str:
-        """One of density, classes, values, ordinal."""
+        """One of density, classes, values, ordinal, outliers."""
         return kind_of(self.model)
 
     @property
     def has_labels(self) -> bool:
         """Whether it predicts classes, with an order or without."""
         return self.kind in ("classes", "ordinal")
+
+    @property
+    def score_name(self) -> str:
+        """What the scores of rows are."""
+        return "log_p_value" if self.kind == "outliers" else "log_density"
 
     @property
     def columns(self) -> list[str] | None:

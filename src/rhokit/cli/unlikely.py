@@ -19,12 +19,13 @@ from rhokit.progress import ProgressBar
 
 @dataclass(frozen=True)
 class Unlikely:
-    """The rows with the lowest log-densities, the lowest first.
+    """The rows with the lowest scores, the lowest first.
 
     Parameters
     ----------
     table : pyarrow.Table
-        ``row`` (from 1), ``log_density``, ``file``, and the values.
+        ``row`` (from 1), the score (``log_density``, or the ``log_p_value`` of
+        outliers), ``why`` where that was asked for, ``file``, and the values.
     n_rows, n_unanswered : int
     n_below : int
         Rows of the whole table whose score is below the limit.
@@ -40,25 +41,44 @@ class Unlikely:
 
 
 def unlikely_rows(
-    question: Question, count: int, limit: float | None = None
+    question: Question, count: int, limit: float | None = None, *, why: bool = False
 ) -> Unlikely:
     """Score the rows of a question, and keep the least likely ones."""
     ask, left_out = _scorer(question)
+    name = question.stored.score_name
     kept: list[pa.Table] = []
     n_rows = n_scored = n_below = 0
     with ProgressBar("Looking for anomalies") as bar:
         for batch in question.batches():
             columns, whole = question.rows.asked(batch, ask)
-            logs, places = columns["log_density"], np.flatnonzero(whole)
+            logs, places = columns[name], np.flatnonzero(whole)
             n_rows, n_scored = n_rows + len(whole), n_scored + len(logs)
             n_below += 0 if limit is None else int((logs < limit).sum())
-            fresh = _lowest(_numbered(batch, logs, places, question), count)
-            kept = [_lowest(pa.concat_tables([*kept, fresh]), count)]
+            fresh = _lowest(_numbered(batch, logs, places, question), name, count)
+            kept = [_lowest(pa.concat_tables([*kept, fresh]), name, count)]
             bar.count(n_rows, question.rows.table.n_rows)
     if not n_scored:
         what = "no rows that lack no value" if n_rows else "no rows"
         raise UserError(f"{question.source.name}: there are {what}")
-    return Unlikely(kept[0], n_rows, n_rows - n_scored, n_below, left_out)
+    table = _explained(kept[0], question) if why else kept[0]
+    return Unlikely(table, n_rows, n_rows - n_scored, n_below, left_out)
+
+
+def _explained(table: pa.Table, question: Question) -> pa.Table:
+    """The rows with a text each that says why they are unlikely."""
+    rows = question.rows
+    if not hasattr(rows.model, "explain"):
+        raise UserError(
+            f"{question.stored.path}: a {type(rows.model).__name__} says nothing of "
+            "columns: leave out --why, or take a density or a model of outliers"
+        )
+    values = table.select(rows.columns)
+    X, _ = rows.values(FileBatch(values, question.source.name, 0))
+    try:
+        texts = rows.model.explain(X).texts
+    except ValueError as error:
+        raise UserError(f"{question.stored.path}: --why: {error}") from None
+    return table.add_column(2, "why", pa.array(texts))
 
 
 def _scorer(question: Question) -> tuple[Ask, bool]:
@@ -67,7 +87,7 @@ def _scorer(question: Question) -> tuple[Ask, bool]:
     knows = stored.note.weight is None and not rows.integrates and question.is_training
     if knows and question.can_leave_out:
         return question.left_out(), True
-    return question.scored, False
+    return question.scored, question.is_training and question.recognises_rows
 
 
 def _numbered(
@@ -80,7 +100,7 @@ def _numbered(
     table = batch.table.take(pa.array(places))
     columns = {
         "row": pa.array(places + batch.start + 1),
-        "log_density": pa.array(logs),
+        question.stored.score_name: pa.array(logs),
         "file": pa.array([batch.file] * len(places)),
     }
     first = [name for name in question.rows.target if name in table.column_names]
@@ -92,6 +112,6 @@ def _numbered(
     )
 
 
-def _lowest(table: pa.Table, count: int) -> pa.Table:
-    logs = table.column("log_density").to_numpy()
+def _lowest(table: pa.Table, name: str, count: int) -> pa.Table:
+    logs = table.column(name).to_numpy()
     return table.take(pa.array(least_likely(logs, count)))

@@ -6,7 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rhokit.batch import Batch, Columns
-from rhokit.models import DensitySeries, Model, MosaicDensity, series_of
+from rhokit.models import (
+    DensitySeries,
+    Explanation,
+    Model,
+    MosaicDensity,
+    explanation_of,
+    series_of,
+)
 from rhokit.models.gaps import refuse_gaps
 from rhokit.representations import REPRESENTATIONS, MemoryEstimate
 from rhokit.validation import check_float_dtype
@@ -183,6 +190,44 @@ def mosaic(estimator: Any) -> MosaicDensity:
     mosaic : MosaicDensity
     """
     return MosaicDensity.of(estimator.fitted_model())
+
+
+def explain(estimator: Any, X: Any) -> Explanation:
+    r"""Which columns make rows improbable, and given which others.
+
+    The contribution of column j is by how many nats its value is less probable, given
+    all other columns of the row, than values of the column usually are,
+
+    .. math:: c_j(x) = -\log p(x_j \mid x_{\ne j})
+              - \operatorname{E}\bigl[-\log p(X_j \mid X_{\ne j})\bigr],
+
+    in closed form. For models whose columns can be integrated over: mosaics, landmarks
+    and grids.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n, d)
+
+    Returns
+    -------
+    explanation : Explanation
+        ``contributions`` (n, d), a text for each row, ``to_frame()``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rhokit import DMKDE
+    >>> X = np.random.default_rng(0).normal(size=(2000, 3))
+    >>> X[:, 2] = X[:, 0] + 0.1 * X[:, 2]
+    >>> model = DMKDE(random_state=0).fit(X)
+    >>> why = model.explain([[1.0, 0.2, -1.0], [0.0, 9.0, 0.0]])
+    >>> why.contributions.argmax(axis=1)[1]
+    np.int64(1)
+    >>> print(why.texts[1])
+    odd because `column 1` (9) is improbable
+    """
+    model, rows = estimator.question(X)
+    return explanation_of(model, rows)
 
 
 def series(estimator: Any) -> DensitySeries:

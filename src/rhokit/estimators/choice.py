@@ -55,6 +55,7 @@ def chosen_model(
         )
     else:
         plan = representation.plan_density(request, batch)
+        plan = replace(plan, sample_rows=readout.sample_rows)
     return Model(plan, readout, batch_size=estimator.batch_size)
 
 

@@ -310,4 +310,5 @@ class DMKDE(DensityEstimator):
         self.random_state = random_state
 
     conditional = answers.conditional
+    explain = answers.explain
     mosaic = answers.mosaic

@@ -137,6 +137,8 @@ def can_leave_out(estimator: Any, has_target: bool = True) -> bool:
         return False
     model = fitted_model(estimator)
     takes_rows = bool(model.state is not None and model.state.takes_rows)
+    if model.readout.recognises_rows:
+        return False
     return not model.readout.has_target or (takes_rows and has_target)
 
 

@@ -1,6 +1,7 @@
 """Models: plan, read-out and state as one frozen value that learns and answers."""
 
 from rhokit.models.density_series import DensitySeries, series_of
+from rhokit.models.explanation import Explanation, explanation_of
 from rhokit.models.mass import measured_mass
 from rhokit.models.model import Model
 from rhokit.models.mosaic_density import MosaicDensity
@@ -10,11 +11,13 @@ from rhokit.models.sampling import draw_samples
 
 __all__ = [
     "DensitySeries",
+    "Explanation",
     "MeasuredSample",
     "Model",
     "MosaicDensity",
     "RowSample",
     "draw_samples",
+    "explanation_of",
     "measured_mass",
     "plan_outcomes",
     "series_of",

@@ -299,6 +299,14 @@ class Model:
         """Whether some of the rows lack values."""
         return self.may_miss and bool(np.isnan(rows).any())
 
+    def by_gaps(
+        self,
+        rows: NDArray[Any],
+        knowing: Callable[[list[int]], Callable[[NDArray[Any]], NDArray[Any]]],
+    ) -> NDArray[Any]:
+        """Answers from the columns that each row has: see :func:`by_gaps`."""
+        return by_gaps(self.plan.columns, rows, knowing)
+
     def _measured_knowing(self, kept: list[int]) -> Callable[[NDArray[Any]], Floats]:
         """Function that answers from the columns that are known."""
         if len(kept) == self.plan.columns.n_features:

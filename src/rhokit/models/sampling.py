@@ -13,6 +13,12 @@ from rhokit.plans.proposal import Draws, MixedProposal, draw_rows
 
 def draw_samples(model: Model, n: int, rng: np.random.Generator) -> Any:
     """Rows (n, d) in the user's units; of mixed columns, a dict of columns."""
+    rows, schema = draw_wide(model, n, rng), model.plan.columns.schema
+    return rows if schema is None else schema.decode(rows)
+
+
+def draw_wide(model: Model, n: int, rng: np.random.Generator) -> NDArray[Any]:
+    """Wide rows (n, w) in the user's units."""
     plan = model.plan
     atoms = plan.feature_map.atoms()
     if atoms is not None:
@@ -27,9 +33,7 @@ def draw_samples(model: Model, n: int, rng: np.random.Generator) -> Any:
         scaled = model.representation.draw(model.state, probabilities, n, rng)
     else:
         scaled = _drawn_by_chains(model, plan.proposal, n, rng)
-    rows = model.representation.placed(scaled)
-    schema = plan.columns.schema
-    return rows if schema is None else schema.decode(rows)
+    return model.representation.placed(scaled)
 
 
 def _drawn_by_chains(

@@ -7,6 +7,7 @@ a script saves ``display.figure_``. matplotlib is loaded when something is drawn
 
 from rhokit.plots.calibration import CalibrationDisplay
 from rhokit.plots.density import DensityDisplay
+from rhokit.plots.explanation import ExplanationDisplay
 from rhokit.plots.importance import ImportanceDisplay
 from rhokit.plots.interval import IntervalDisplay
 from rhokit.plots.score import ScoreDisplay
@@ -15,6 +16,7 @@ from rhokit.plots.spectrum import SpectrumDisplay
 __all__ = [
     "CalibrationDisplay",
     "DensityDisplay",
+    "ExplanationDisplay",
     "ImportanceDisplay",
     "IntervalDisplay",
     "ScoreDisplay",

@@ -17,6 +17,7 @@ from rhokit.readouts.density import DensityReadOut
 from rhokit.readouts.joint import DECISIONS, OUTPUT_MAPS, JointReadOut, OrderedReadOut
 from rhokit.readouts.levels import LevelReadOut
 from rhokit.readouts.located import LocatedReadOut
+from rhokit.readouts.outliers import OutlierReadOut
 
 READOUTS: dict[str, type[ReadOut]] = {
     each.name: each
@@ -27,6 +28,7 @@ READOUTS: dict[str, type[ReadOut]] = {
         OrderedReadOut,
         LevelReadOut,
         LocatedReadOut,
+        OutlierReadOut,
     )
 }
 """Every read-out that a model file can name."""
@@ -52,6 +54,7 @@ __all__ = [
     "LevelReadOut",
     "LocatedReadOut",
     "OrderedReadOut",
+    "OutlierReadOut",
     "ReadOut",
     "TargetReadOut",
     "blended",

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rhokit.plans.leave_one_out import LeaveOneOut, Overlaps, Task
+from rhokit.plans.plan import SAMPLE_ROWS
 from rhokit.records import Fields, Reader, Values, require
 from rhokit.representations import Load, Outcomes
 
@@ -40,6 +41,10 @@ class ReadOut(ABC):
     """Name of the read-out that takes this one's place in a blend, if one does."""
     blend_link: ClassVar[str | None] = None
     """How a blend brings its answers together for these outcomes."""
+    recognises_rows: ClassVar[bool] = False
+    """Whether rows that were learned are left out of their answers in any case."""
+    sample_rows: ClassVar[int] = SAMPLE_ROWS
+    """How many these are at most, where a plan does not say."""
     takes_series: ClassVar[bool] = True
     """Whether the outcomes' states may be Fourier series."""
     landmarks_by_group: ClassVar[bool] = False

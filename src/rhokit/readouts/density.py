@@ -1,13 +1,19 @@
 """The read-out of densities: one outcome, which every row belongs to."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rhokit.readouts.base import Floats, ReadOut
 from rhokit.records import Reader, Values
 from rhokit.representations import Outcomes
+
+if TYPE_CHECKING:
+    from rhokit.models import Model
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +53,13 @@ class DensityReadOut(ReadOut):
     def roots(self, target: Any) -> Floats:
         """One for every row."""
         return np.ones((len(target), 1))
+
+    def typical(self, model: Model) -> tuple[Model, NDArray[Any] | None]:
+        """The model that rows are compared with, and rows (n, w) that are usual.
+
+        None where the model keeps none, and they must be drawn.
+        """
+        return model, None
 
     def log_priors(self, weight: Floats) -> Floats:
         """The outcome is certain."""

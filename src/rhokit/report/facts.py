@@ -41,7 +41,13 @@ from rhokit.validation import check_count
 
 # Rows that are looked at: distributions over classes, and more so over levels, cost
 # as many measurements as there are outcomes.
-MAX_ROWS = {"density": 5_000, "classes": 2_000, "ordered": 2_000, "values": 1_000}
+MAX_ROWS = {
+    "density": 5_000,
+    "outliers": 5_000,
+    "classes": 2_000,
+    "ordered": 2_000,
+    "values": 1_000,
+}
 MAIN_COVERAGE = 0.9
 """Coverage of the intervals that are shown row by row."""
 # A larger matrix takes too long to decompose for a page.

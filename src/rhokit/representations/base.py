@@ -267,6 +267,29 @@ class Representation(ABC):
         low = (anchors - 2 * widths).min(axis=0)
         return low, (anchors + 2 * widths).max(axis=0)
 
+    def coordinates(
+        self, rows: NDArray[Any], places: list[int]
+    ) -> list[NDArray[np.float64]]:
+        """Rows (n, w) in the units that distances are measured in, (n, p) each.
+
+        Parameters
+        ----------
+        rows : array of shape (n, w)
+            In the user's units; only the numbers at some places need to be there.
+        places : list of int
+
+        Returns
+        -------
+        metrics : list of arrays of shape (n, p)
+            One or several; none of rows that are no numbers.
+        """
+        plan = self.plan
+        if not plan.feature_map.numeric_rows:
+            return []
+        whole = len(places) == rows.shape[1]
+        scaling = plan.scaling if whole else plan.scaling.marginal(places)
+        return [scaling.apply(rows[:, places]).astype(np.float64)]
+
     # ---- planning -------------------------------------------------------------------
 
     plan_density: ClassVar[Callable[[PlanRequest, Batch], Plan]] = staticmethod(

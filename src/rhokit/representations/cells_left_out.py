@@ -62,6 +62,9 @@ def _log_without(
         weight = moments[:, 0]
         all_rows = float(weight.sum())
         rest_of_all = max(1 - mass / all_rows, 0.0) if all_rows > 0 else 0.0
+        # What forgetting leaves of a cell is rounding, and no row.
+        has_rows = weight > _ROUNDING * all_rows
+        moments = np.where(has_rows[:, None], moments, 0.0)
         left = np.where(weight - out > _ROUNDING * all_rows, weight - out, 0.0)
         strength = prior.strength * rest_of_all * all_rows
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

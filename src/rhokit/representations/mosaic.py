@@ -22,6 +22,8 @@ Floats = NDArray[np.float64]
 _ENDS = (0.002, 0.998)
 # Share of a cell's weight that rounding may leave below zero.
 _ROUNDING = 1e-6
+# Bent values of impossible rows.
+_FAR = 1e9
 # Weights of final cells below this have lost digits, and count for nothing.
 _LEAST_WEIGHT = 1e-290
 
@@ -262,6 +264,16 @@ class MosaicRepresentation(Representation):
             return asked.logarithms(measure(columns), log_scale)
 
         return lambda rows: np.concatenate(plan.for_blocks(rows, use, relative=True))
+
+    def coordinates(self, rows: NDArray[Any], places: list[int]) -> list[Floats]:
+        """Columns as they are scaled, and as they are bent."""
+        scaled = self.plan.scale(rows).astype(np.float64)
+        schema, bent = self.plan.columns.schema, scaled.copy()
+        numbers = slice(None) if schema is None else schema.is_number
+        bent[:, numbers] = np.clip(
+            self.mosaic.shapes_.apply(scaled[:, numbers])[0], -_FAR, _FAR
+        )
+        return [scaled[:, places], bent[:, places]]
 
     # ---- drawing and looking --------------------------------------------------------
 

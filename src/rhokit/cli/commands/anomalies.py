@@ -30,11 +30,14 @@ def anomalies(
     count: Annotated[
         int, typer.Option("--count", "-k", min=1, help="How many rows to show.")
     ] = 20,
+    why: Annotated[
+        bool, typer.Option("--why", help="Say which columns make them unlikely.")
+    ] = False,
     fail_below: Annotated[
         float | None,
         typer.Option(
             metavar="LOG_DENSITY",
-            help="End with code 3 if some row's log-density is below this.",
+            help="End with code 3 if some row's score is below this.",
         ),
     ] = None,
     missing: Missing = QueryGaps.refuse,
@@ -57,7 +60,7 @@ def anomalies(
         question = Question(
             stored, source, output, ["all"], missing.value, target, escape_formulas
         )
-        found = unlikely_rows(question, count, fail_below)
+        found = unlikely_rows(question, count, fail_below, why=why)
         passed = found.n_below > 0
         if output is not None:
             with written(output, escape=escape_formulas) as give:
@@ -80,7 +83,14 @@ def _shown(
     found: "Unlikely", fail_below: float | None, output: Path | None
 ) -> Iterator[Any]:
     remark = "-o FILE writes all" if output is None else None
-    yield preview(_for_people(found.table), remark)
+    table, texts = found.table, []
+    if "why" in table.column_names:
+        texts = table.column("why").to_pylist()
+        table = table.drop_columns(["why"])
+    yield preview(_for_people(table), remark)
+    if texts:
+        places = [f"row {place}" for place in table.column("row").to_pylist()]
+        yield properties(zip(places, texts, strict=True))
     how = "left out of the model one by one" if found.left_out else "as new rows"
     below = None
     if fail_below is not None:

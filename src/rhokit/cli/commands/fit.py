@@ -19,6 +19,7 @@ class Kind(StrEnum):
     classes = "classes"
     values = "values"
     ordinal = "ordinal"
+    outliers = "outliers"
 
 
 class TrainingGaps(StrEnum):
@@ -46,8 +47,8 @@ def fit(
         Kind | None,
         typer.Option(
             metavar="KIND",
-            help="density, classes, values or ordinal; guessed from the target's "
-            "values without it.",
+            help="density, classes, values, ordinal or outliers; guessed from the "
+            "target's values without it.",
         ),
     ] = None,
     columns: Annotated[
@@ -123,6 +124,14 @@ def fit(
             rich_help_panel=_CHOICES,
         ),
     ] = None,
+    clean: Annotated[
+        bool,
+        typer.Option(
+            "--clean",
+            help="Of outliers: there are none among these rows.",
+            rich_help_panel=_CHOICES,
+        ),
+    ] = False,
     dtype: Annotated[
         Precision | None,
         typer.Option(
@@ -171,6 +180,7 @@ def fit(
             feature_map=feature_map and _map_name(feature_map),
             scale=scale and _scale_name(scale),
             bounds=bounds and _bounds(bounds),
+            training="clean" if clean else None,
             dtype=dtype and dtype.value,
         ),
         seed=seed,

@@ -38,11 +38,11 @@ def predict(
     from rhokit.cli.answer_summaries import LabelAnswers, ValueAnswers
     from rhokit.cli.responses import Question, answer
     from rhokit.cli.sources import opened
-    from rhokit.cli.stored_models import load_model
+    from rhokit.cli.stored_models import WITHOUT_TARGET, load_model
 
     check_coverage(coverage)
     stored = load_model(model)
-    if stored.kind == "density":
+    if stored.kind in WITHOUT_TARGET:
         raise UserError(
             f"{model}: was fitted without a target and predicts nothing: take score, "
             "or fit a model with --target"

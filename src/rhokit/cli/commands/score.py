@@ -49,4 +49,4 @@ def score(
             stored, source, output, keep, missing.value, target, escape_formulas
         )
         ask = question.left_out() if leave_one_out else question.scored
-        answer(out, question, ask, ScoreAnswers(), "Scoring")
+        answer(out, question, ask, ScoreAnswers(stored.score_name), "Scoring")
