@@ -9,7 +9,7 @@ from scipy.stats import multivariate_normal
 
 from rhokit import DMKDE
 from rhokit.features import MosaicFeatures
-from rhokit.features.cells import CellMixture, CellRows, definite, quadratic_features
+from rhokit.features.cells import CellMixture, CellRows, definite
 from rhokit.features.mixtures import (
     CellPrior,
     Layer,
@@ -58,14 +58,22 @@ class TestCells:
         mixture = random_mixture()
         z = 2 * np.random.default_rng(1).normal(size=(50, 3))
         expected = logsumexp(slow_logs(mixture, z), axis=1)
-        assert_allclose(mixture.log_density(quadratic_features(z)), expected, 1e-10)
+        assert_allclose(
+            mixture.log_density(CellRows(np.column_stack([np.ones(len(z)), z]), 3)),
+            expected,
+            1e-10,
+        )
 
     def test_empty_cells_count_for_nothing(self):
         mixture = random_mixture()
         mixture.log_weight[1] = -np.inf
         z = np.random.default_rng(1).normal(size=(50, 3))
         expected = logsumexp(slow_logs(mixture, z)[:, [0, 2, 3]], axis=1)
-        assert_allclose(mixture.log_density(quadratic_features(z)), expected, 1e-10)
+        assert_allclose(
+            mixture.log_density(CellRows(np.column_stack([np.ones(len(z)), z]), 3)),
+            expected,
+            1e-10,
+        )
 
     def test_moments_are_what_they_were_made_of(self):
         mixture = random_mixture()
@@ -120,7 +128,7 @@ class TestSteps:
         for _ in range(12):
             layer, old = improve_layer(layer, rows, np.ones(0), steps=1), layer
             mixture = old.mixture(np.ones(0))
-            now = np.average(mixture.log_density(rows.features()), weights=rows.mass)
+            now = np.average(mixture.log_density(rows.cell_rows()), weights=rows.mass)
             assert now >= before - 1e-9
             before = now
 
@@ -236,7 +244,7 @@ class TestKernels:
         layer = kernel_layer(rows, 6, 0.25, np.random.default_rng(0))
         mixture = layer.mixture(np.ones(0))
         nearest = ((rows.z[:, None] - mixture.mean) ** 2).sum(axis=2).argmin(axis=1)
-        router = rows.features() @ layer.router(np.ones(0))
+        router = rows.cell_rows().features @ layer.router(np.ones(0))
         assert_array_equal(router.argmax(axis=1), nearest)
         for c in range(len(mixture.mean)):
             own, mass = rows.z[nearest == c], rows.mass[nearest == c]

@@ -5,6 +5,7 @@ at all rows is one product of two matrices: quadratic features (n, q) times coef
 (q, C). A cell sums up the same features, weighed by how much rows belong to it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -22,6 +23,9 @@ _BISECTIONS, _TAIL = 80, 40.0
 _LARGEST = 1e100
 # Products of columns need not be written down for so few cells of so many columns.
 _FEW_CELLS, _MANY_COLUMNS = 8, 16
+# Nor if rows belong to a smaller share of the cells than the first, and the features of
+# all are more numbers than the second.
+_SPARSE, _LEAST_SPARSE = 0.2, 500_000
 _LOG_TWO_PI = float(np.log(2 * np.pi))
 # Least eigenvalue of correlations that rounding has made indefinite.
 _LEAST_EIGENVALUE = 1e-10
@@ -80,10 +84,13 @@ class CellRows:
         One, bent numbers, and ones and zeros of categories.
     d : int
         How many are numbers.
+    known : callable, optional
+        Returns features (n, q + w) that were made before.
     """
 
     columns: Floats
     d: int
+    known: Callable[[], Floats] | None = None
 
     @property
     def z(self) -> Floats:
@@ -98,15 +105,13 @@ class CellRows:
     @cached_property
     def features(self) -> Floats:
         """With all products of numbers, shape (n, q + w)."""
+        if self.known is not None:
+            return self.known()
         return cell_features(self.z, self.onehot)
-
-    def _spares_products(self, n_cells: int) -> bool:
-        """Whether so few cells take less time than products of so many columns."""
-        return n_cells <= _FEW_CELLS and self.d >= _MANY_COLUMNS
 
     def values(self, coefficients: Floats) -> Floats:
         """Of polynomials with coefficients (q + w, C), shape (n, C)."""
-        if not self._spares_products(coefficients.shape[1]):
+        if not spares_products(self.d, coefficients.shape[1]):
             return np.asarray(self.features @ coefficients)
         d, q = self.d, n_quadratic(self.d)
         linear = np.concatenate([coefficients[: d + 1], coefficients[q:]])
@@ -117,15 +122,39 @@ class CellRows:
             values[:, c] += np.vecdot(self.z @ form, self.z)
         return np.asarray(values)
 
-    def sums(self, member: Floats) -> Floats:
-        """Of features, weighed by how much rows belong to cells (n, C): (C, q + w)."""
-        if not self._spares_products(member.shape[1]):
+    def sums(self, member: Floats, least: float = 0.0) -> Floats:
+        """Of features, weighed by how much rows belong to cells (n, C): (C, q + w).
+
+        Rows may be left out of cells that they belong to no more than ``least``.
+        """
+        if not self._is_sparse(member, least):
             return np.asarray(member.T @ self.features)
-        linear = member.T @ self.columns
-        i, j = pairs(self.d)
-        products = [((self.z * own[:, None]).T @ self.z)[i, j] for own in member.T]
-        parts = [linear[:, : self.d + 1], np.stack(products), linear[:, self.d + 1 :]]
-        return np.concatenate(parts, axis=1)
+        d, q = self.d, n_quadratic(self.d)
+        i, j = pairs(d)
+        sums = np.empty((member.shape[1], q + self.onehot.shape[1]))
+        for c, own in enumerate(np.ascontiguousarray(member.T)):
+            some = np.flatnonzero(own > least)
+            root = np.sqrt(own[some])
+            part = self.columns[some] * root[:, None]
+            numbers = part[:, : d + 1]
+            products = numbers.T @ numbers
+            sums[c, : d + 1], sums[c, d + 1 : q] = products[0], products[1:, 1:][i, j]
+            sums[c, q:] = root @ part[:, d + 1 :]
+        return sums
+
+    def _is_sparse(self, member: Floats, least: float) -> bool:
+        """Whether sums take less time cell by cell, of the rows that belong to it."""
+        n, n_cells = member.shape
+        if spares_products(self.d, n_cells):
+            return True
+        if n * n_quadratic(self.d) < _LEAST_SPARSE:
+            return False
+        return np.count_nonzero(member > least) < _SPARSE * member.size
+
+
+def spares_products(d: int, n_cells: int) -> bool:
+    """Whether so few cells take less time than products of so many columns."""
+    return n_cells <= _FEW_CELLS and d >= _MANY_COLUMNS
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,9 +209,9 @@ class CellMixture:
         parts = [(log_weight + constant)[:, None], slope, squares, self.log_shares]
         return np.ascontiguousarray(np.concatenate(parts, axis=1).T)
 
-    def log_density(self, features: Floats) -> Floats:
-        """Of rows by their features (n, q + w), shape (n,)."""
-        return np.asarray(logsumexp(features @ self.coefficients(), axis=1))
+    def log_density(self, rows: CellRows) -> Floats:
+        """Of rows, shape (n,)."""
+        return np.asarray(logsumexp(rows.values(self.coefficients()), axis=1))
 
     def part(self, columns: list[int], shares: list[int]) -> "CellMixture":
         """The mixture of some columns of numbers and of categories."""

@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 from sklearn.cluster import kmeans_plusplus
 
 from rhokit.fast import block_rows, map_blocks, small_algebra
 from rhokit.features.cells import (
     CellMixture,
-    cell_features,
+    CellRows,
     centred,
     definite,
     n_quadratic,
@@ -37,6 +36,8 @@ _MOST_WORK, _MOST_WORK_OF_FEW = 1e10, 3e8
 # Features that are kept rather than made again: 256 MB.
 _MOST_KEPT = 2**25
 _STEPS, _LAST_STEPS = 20, 5
+# Rows are left out of the sums of cells that they belong to for a smaller share.
+_LEAST_SHARE = 1e-9
 _LEAST_GAIN = 1e-2
 _LLOYD_STEPS = 8
 _START_ROWS = 2000
@@ -73,17 +74,20 @@ class WeightedRows:
         """Some of the rows."""
         return WeightedRows(self.z[which], self.onehot[which], self.mass[which])
 
-    def features(self, block: slice = slice(None)) -> Floats:
-        """Of a block of rows, shape (b, q + w)."""
-        n_features = n_quadratic(self.z.shape[1]) + self.onehot.shape[1]
-        if len(self) * n_features <= _MOST_KEPT:
-            return self._all_features[block]
-        return cell_features(self.z[block], self.onehot[block])
+    def cell_rows(self, block: slice = slice(None)) -> CellRows:
+        """A block of rows as cells see them."""
+        every = self._every
+        n_features = n_quadratic(every.d) + self.onehot.shape[1]
+        if len(self) * n_features > _MOST_KEPT:
+            return CellRows(every.columns[block], every.d)
+        return CellRows(every.columns[block], every.d, lambda: every.features[block])
 
     @cached_property
-    def _all_features(self) -> Floats:
-        """Of all rows: steps of expectation and maximisation ask again and again."""
-        return cell_features(self.z, self.onehot)
+    def _every(self) -> CellRows:
+        """All rows: steps of expectation and maximisation ask again and again."""
+        ones = np.ones((len(self), 1))
+        columns = np.concatenate([ones, self.z, self.onehot], axis=1)
+        return CellRows(columns, self.z.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,16 +273,17 @@ def improve_layer(
 def _step(rows: WeightedRows, coefficients: Floats) -> tuple[Floats, float]:
     """Sums of features by the cells that rows belong to, and the mean log-density."""
     sums: dict[int, Any] = {}
-    size = block_rows(max(coefficients.shape))
+    size, heaviest = block_rows(max(coefficients.shape)), rows.mass.max()
 
     def work(worker: int, block: slice) -> float:
-        features, mass = rows.features(block), rows.mass[block]
-        logits = features @ coefficients
+        own, mass = rows.cell_rows(block), rows.mass[block]
+        logits = own.values(coefficients)
         top = logits.max(axis=1)
         np.exp(logits - top[:, None], out=logits)
         total = logits.sum(axis=1)
-        logits *= (mass / total)[:, None]
-        sums[worker] = sums.get(worker, 0) + logits.T @ features
+        logits /= total[:, None]
+        logits *= mass[:, None]
+        sums[worker] = sums.get(worker, 0) + own.sums(logits, _LEAST_SHARE * heaviest)
         return float(mass @ (np.log(total) + top))
 
     likelihood = sum(map_blocks(work, len(rows), size)) / rows.mass.sum()
@@ -289,7 +294,7 @@ def _started(rows: WeightedRows, n_cells: int, rng: np.random.Generator) -> Floa
     """Sums of features (C, q + w) of the clusters that k-means finds."""
     z, mass = rows.z, rows.mass
     if n_cells == 1 or not z.shape[1]:
-        return np.asarray(mass @ rows.features())[None]
+        return rows.cell_rows().sums(mass[:, None])
     most = min(len(z), max(_START_ROWS, 10 * n_cells))
     some = np.sort(rng.choice(len(z), most, replace=False))
     seed = int(rng.integers(2**31 - 1))
@@ -298,26 +303,30 @@ def _started(rows: WeightedRows, n_cells: int, rng: np.random.Generator) -> Floa
             z[some], n_cells, sample_weight=mass[some], random_state=seed
         )
     for _ in range(_LLOYD_STEPS):
-        sums = _cluster_sums(rows, centres, lambda block: z[block])
+        sums = _cluster_sums(rows, centres, with_products=False)
         seen = sums[:, 0] > 0
         centres = sums[seen, 1:] / sums[seen, :1]
-    moments = _cluster_sums(rows, centres, rows.features)[:, 1:]
+    moments = _cluster_sums(rows, centres, with_products=True)
     return moments[moments[:, 0] > 0]
 
 
-def _cluster_sums(rows: WeightedRows, centres: Floats, values: Any) -> Floats:
-    """Sums of masses and of weighted values by the nearest centre."""
+def _cluster_sums(
+    rows: WeightedRows, centres: Floats, *, with_products: bool
+) -> Floats:
+    """Sums of features by the nearest centre; of one and the numbers, or of all."""
     lengths = (centres**2).sum(axis=1)
     sums: dict[int, Any] = {}
 
     def work(worker: int, block: slice) -> None:
-        nearest = (lengths - 2 * (rows.z[block] @ centres.T)).argmin(axis=1)
-        order = np.argsort(nearest, kind="stable")
-        mass = rows.mass[block][order]
-        own = np.column_stack([mass, mass[:, None] * values(block)[order]])
-        found, starts = np.unique(nearest[order], return_index=True)
-        total = np.zeros((len(centres), own.shape[1]))
-        total[found] = np.add.reduceat(own, starts, axis=0)
+        own = rows.cell_rows(block)
+        nearest = (lengths - 2 * (own.z @ centres.T)).argmin(axis=1)
+        member = np.zeros((len(nearest), len(centres)))
+        member[np.arange(len(nearest)), nearest] = rows.mass[block]
+        total = (
+            own.sums(member)
+            if with_products
+            else member.T @ own.columns[:, : 1 + own.d]
+        )
         sums[worker] = sums.get(worker, 0) + total
 
     map_blocks(work, len(rows), block_rows(len(centres)))
@@ -348,12 +357,12 @@ def stacked_weights(logs: Floats, mass: Floats) -> Floats:
 
     One row more belongs to all layers alike, so that none is ruled out by chance.
     """
-    weights = np.full(logs.shape[1], 1 / logs.shape[1])
+    n_layers = logs.shape[1]
+    weights = np.full(n_layers, 1 / n_layers)
+    # Relative to the best layer of each row: some term is one, so that no sum is zero.
+    ratios = np.exp(logs - logs.max(axis=1, keepdims=True))
     for _ in range(_STACKING_STEPS):
-        with np.errstate(divide="ignore"):
-            terms = logs + np.log(weights)
-        terms -= logsumexp(terms, axis=1, keepdims=True)
-        counts = mass @ np.exp(terms) + 1 / len(weights)
+        counts = weights * ((mass / (ratios @ weights)) @ ratios) + 1 / n_layers
         weights = counts / counts.sum()
     return weights
 

@@ -212,7 +212,7 @@ class MosaicChoice:
         rows, log_volume = self._bent(shapes)
         some = slice(None, None, max(1, len(rows) // _SOME_ROWS))
         mixture = mixed([each.mixture(self.shares) for each in layers], weights)
-        logs = mixture.log_density(rows.features(some)) + log_volume[some]
+        logs = mixture.log_density(rows.cell_rows(some)) + log_volume[some]
         return float(np.average(logs, weights=self._mass[some]))
 
     def _score(self, shapes: ColumnShapes) -> tuple[float, CellMixture]:
@@ -223,7 +223,7 @@ class MosaicChoice:
         n_cells = min(self._n_cells or _SHAPE_CELLS, _SHAPE_CELLS, len(inside) // 8)
         layer = self._fit(inside, [(max(1, n_cells), _SHAPE_STRENGTH)], 0)
         mixture = layer.mixture(self.shares)
-        logs = mixture.log_density(rows.among(out).features()) + log_volume[out]
+        logs = mixture.log_density(rows.among(out).cell_rows()) + log_volume[out]
         return float(np.average(logs, weights=self._mass[out])), mixture
 
     def _bent(self, shapes: ColumnShapes) -> tuple[WeightedRows, Floats]:
@@ -244,10 +244,10 @@ class MosaicChoice:
         found = map_jobs(lambda job: self._fit(job[0], tried, job[1]), jobs[::-1])[::-1]
         logs = []
         for fold, out in enumerate(self._held_out):
-            features = rows.among(out).features()
+            own = rows.among(out).cell_rows()
             layers = found[fold * len(tried) : (fold + 1) * len(tried)]
             mixtures = [layer.mixture(self.shares) for layer in layers]
-            logs.append(np.stack([m.log_density(features) for m in mixtures], axis=1))
+            logs.append(np.stack([m.log_density(own) for m in mixtures], axis=1))
         every = np.concatenate(logs)
         mass = np.concatenate([self._mass[out] for out in self._held_out])
         weights = stacked_weights(every, mass)
