@@ -13,7 +13,6 @@ from rhokit.features.cells import CellMixture, CellRows, definite
 from rhokit.features.mixtures import (
     CellPrior,
     Layer,
-    WeightedRows,
     _step,
     fit_layer,
     improve_layer,
@@ -22,6 +21,7 @@ from rhokit.features.mixtures import (
     stacked_weights,
     worthwhile,
 )
+from rhokit.features.weighted_rows import WeightedRows
 
 FLOOR = 1e-6
 
@@ -227,15 +227,15 @@ class TestStacking:
         assert_array_equal(found, [True, True, False, True])
 
     def test_settings_fit_the_rows(self):
-        assert list(settings(3, 2, None)) == [(1, 0.0)]
+        assert list(settings(3, 2, None)) == [(1, (0.0,))]
         assert max(n for n, _ in settings(400, 2, None)) == 100
         assert max(n for n, _ in settings(10**4, 2, None)) == 300
-        assert {s for n, s in settings(10**4, 6, None) if n > 1} == {0.0, 3.0, 7.0}
+        assert {s for n, s in settings(10**4, 6, None) if n > 1} == {(0.0, 3.0, 7.0)}
 
     def test_cells_that_are_asked_for_are_the_only_layer_beside_one(self):
-        assert list(settings(10**4, 2, 7)) == [(1, 0.0), (7, 3.0)]
-        assert list(settings(10**4, 2, 1)) == [(1, 0.0)]
-        assert list(settings(3, 2, 7)) == [(1, 0.0)]
+        assert list(settings(10**4, 2, 7)) == [(1, (0.0,)), (7, (3.0,))]
+        assert list(settings(10**4, 2, 1)) == [(1, (0.0,))]
+        assert list(settings(3, 2, 7)) == [(1, (0.0,))]
 
 
 class TestKernels:

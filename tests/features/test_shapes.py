@@ -12,8 +12,9 @@ from scipy.stats import norm
 
 from rhokit import DMKDE, DataError
 from rhokit.features import MosaicFeatures
+from rhokit.features.bends import ASINH, LINEAR, LOG
 from rhokit.features.ends import ColumnEnds
-from rhokit.features.shapes import ASINH, LINEAR, LOG, ColumnShapes
+from rhokit.features.shapes import ColumnShapes
 from rhokit.features.splines import Splines
 
 # Every kind, with no end, a lower one, an upper one and both; all mended by splines.

@@ -62,17 +62,16 @@ class Margins:
         if not len(known):
             known = Splines.same(len(self.levels), mixture.d)
         knots, values = known.knots.copy(), known.values.copy()
+        expected = mixture.quantiles(list(range(mixture.d)), self.levels)
         for j, column in enumerate(self.values.T):
             own = shapes.bend(j, column)[0]
-            expected = mixture.quantiles(j, self.levels)
-            points = _ascending(np.stack([own, expected]), self.levels)
+            points = _ascending(np.stack([own, expected[:, j]]), self.levels)
             if points is None:
                 continue
-            own, expected = points
-            found = Splines.through(own[:, None], expected[:, None])
+            found = Splines.through(*points[:, :, None])
             if len(shapes.splines) and _misses(found, known.part([j]), mixture, j):
                 continue
-            knots[:, j], values[:, j] = own, expected
+            knots[:, j], values[:, j] = points
         return Splines.through(knots, values)
 
 

@@ -5,23 +5,22 @@ of rows that were held out. A layer alone is smooth or detailed, not both; toget
 are, and what one of them made of chance the others do not share.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.cluster import kmeans_plusplus
 
-from rhokit.fast import block_rows, map_blocks, small_algebra
+from rhokit.fast import block_rows, map_blocks
 from rhokit.features.cells import (
     CellMixture,
-    CellRows,
     centred,
     definite,
     n_quadratic,
 )
+from rhokit.features.starts import started
+from rhokit.features.weighted_rows import WeightedRows
 
 Floats = NDArray[np.float64]
 
@@ -33,14 +32,10 @@ _STRENGTH = 3.0
 # Multiplications of a step of expectation and maximisation that are worth their time;
 # and where cells have fewer rows than columns, which seldom gains.
 _MOST_WORK, _MOST_WORK_OF_FEW = 1e10, 3e8
-# Features that are kept rather than made again: 256 MB.
-_MOST_KEPT = 2**25
 _STEPS, _LAST_STEPS = 20, 5
 # Rows are left out of the sums of cells that they belong to for a smaller share.
 _LEAST_SHARE = 1e-9
 _LEAST_GAIN = 1e-2
-_LLOYD_STEPS = 8
-_START_ROWS = 2000
 # Cells that lost their rows are dropped, and layers that hardly count.
 _LEAST_WEIGHT = 1e-2
 _LEAST_LAYER = 0.02
@@ -49,45 +44,6 @@ _STACKING_STEPS = 200
 _ROUNDING = 1e-12
 # How fast belonging to a cell falls with squared distance, where rows are not shared.
 _STEEPNESS = 1e8
-
-
-@dataclass(frozen=True, eq=False)
-class WeightedRows:
-    """Bent rows with masses, handed out as features block by block.
-
-    Parameters
-    ----------
-    z : array of shape (n, d)
-    onehot : array of shape (n, w)
-        Categories of all columns that have any; w may be zero.
-    mass : array of shape (n,)
-    """
-
-    z: Floats
-    onehot: Floats
-    mass: Floats
-
-    def __len__(self) -> int:
-        return len(self.z)
-
-    def among(self, which: NDArray[Any]) -> "WeightedRows":
-        """Some of the rows."""
-        return WeightedRows(self.z[which], self.onehot[which], self.mass[which])
-
-    def cell_rows(self, block: slice = slice(None)) -> CellRows:
-        """A block of rows as cells see them."""
-        every = self._every
-        n_features = n_quadratic(every.d) + self.onehot.shape[1]
-        if len(self) * n_features > _MOST_KEPT:
-            return CellRows(every.columns[block], every.d)
-        return CellRows(every.columns[block], every.d, lambda: every.features[block])
-
-    @cached_property
-    def _every(self) -> CellRows:
-        """All rows: steps of expectation and maximisation ask again and again."""
-        ones = np.ones((len(self), 1))
-        columns = np.concatenate([ones, self.z, self.onehot], axis=1)
-        return CellRows(columns, self.z.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,16 +192,44 @@ def fit_layer(
     rng: np.random.Generator,
 ) -> Layer:
     """A mixture of about so many cells, begun by k-means."""
-    moments, mass = _started(rows, n_cells, rng), rows.mass.sum()
+    moments, mass = started(rows, n_cells, rng), rows.mass.sum()
     prior = CellPrior.pooled(moments, rows.z.shape[1], strength / mass, 1 / mass, floor)
     return improve_layer(Layer(moments, prior, n_cells), rows, shares, _STEPS)
+
+
+def fit_layers(
+    rows: WeightedRows,
+    n_cells: int,
+    strengths: Sequence[float],
+    floor: float,
+    shares: Floats,
+    rng: np.random.Generator,
+) -> list[Layer]:
+    """Mixtures of about so many cells for each of these strengths of priors.
+
+    Each is begun by k-means of its own, since layers that differ say more together.
+    Only that without a prior begins where the strongest one has left its cells: it is
+    sooner there, and makes less of chance.
+    """
+    found: dict[float, Layer] = {}
+    for strength in sorted(strengths, reverse=True):
+        if strength or not found:
+            found[strength] = fit_layer(rows, n_cells, strength, floor, shares, rng)
+        else:
+            held = found[max(strengths)]
+            prior = held.prior.pooled(
+                held.moments, rows.z.shape[1], 0.0, held.prior.smoothing, floor
+            )
+            free = replace(held, prior=prior)
+            found[strength] = improve_layer(free, rows, shares)
+    return [found[strength] for strength in strengths]
 
 
 def kernel_layer(
     rows: WeightedRows, n_cells: int, floor: float, rng: np.random.Generator
 ) -> KernelLayer:
     """Cells of k-means, as wide as their rows spread and a kernel does."""
-    moments = _started(rows, n_cells, rng)
+    moments = started(rows, n_cells, rng)
     prior = CellPrior.pooled(moments, rows.z.shape[1], 0.0, 1 / rows.mass.sum(), floor)
     if n_cells == 1:
         prior = replace(prior, strength=0.0)
@@ -279,10 +263,10 @@ def _step(rows: WeightedRows, coefficients: Floats) -> tuple[Floats, float]:
         own, mass = rows.cell_rows(block), rows.mass[block]
         logits = own.values(coefficients)
         top = logits.max(axis=1)
-        np.exp(logits - top[:, None], out=logits)
+        logits -= top[:, None]
+        np.exp(logits, out=logits)
         total = logits.sum(axis=1)
-        logits /= total[:, None]
-        logits *= mass[:, None]
+        logits *= (mass / total)[:, None]
         sums[worker] = sums.get(worker, 0) + own.sums(logits, _LEAST_SHARE * heaviest)
         return float(mass @ (np.log(total) + top))
 
@@ -290,58 +274,17 @@ def _step(rows: WeightedRows, coefficients: Floats) -> tuple[Floats, float]:
     return np.asarray(sum(sums[worker] for worker in sorted(sums))), likelihood
 
 
-def _started(rows: WeightedRows, n_cells: int, rng: np.random.Generator) -> Floats:
-    """Sums of features (C, q + w) of the clusters that k-means finds."""
-    z, mass = rows.z, rows.mass
-    if n_cells == 1 or not z.shape[1]:
-        return rows.cell_rows().sums(mass[:, None])
-    most = min(len(z), max(_START_ROWS, 10 * n_cells))
-    some = np.sort(rng.choice(len(z), most, replace=False))
-    seed = int(rng.integers(2**31 - 1))
-    with small_algebra(n_cells):
-        centres, _ = kmeans_plusplus(
-            z[some], n_cells, sample_weight=mass[some], random_state=seed
-        )
-    for _ in range(_LLOYD_STEPS):
-        sums = _cluster_sums(rows, centres, with_products=False)
-        seen = sums[:, 0] > 0
-        centres = sums[seen, 1:] / sums[seen, :1]
-    moments = _cluster_sums(rows, centres, with_products=True)
-    return moments[moments[:, 0] > 0]
-
-
-def _cluster_sums(
-    rows: WeightedRows, centres: Floats, *, with_products: bool
-) -> Floats:
-    """Sums of features by the nearest centre; of one and the numbers, or of all."""
-    lengths = (centres**2).sum(axis=1)
-    sums: dict[int, Any] = {}
-
-    def work(worker: int, block: slice) -> None:
-        own = rows.cell_rows(block)
-        nearest = (lengths - 2 * (own.z @ centres.T)).argmin(axis=1)
-        member = np.zeros((len(nearest), len(centres)))
-        member[np.arange(len(nearest)), nearest] = rows.mass[block]
-        total = (
-            own.sums(member)
-            if with_products
-            else member.T @ own.columns[:, : 1 + own.d]
-        )
-        sums[worker] = sums.get(worker, 0) + total
-
-    map_blocks(work, len(rows), block_rows(len(centres)))
-    return np.asarray(sum(sums[worker] for worker in sorted(sums)))
-
-
-def settings(n_rows: int, d: int, n_cells: int | None) -> Iterator[tuple[int, float]]:
-    """Numbers of cells and strengths of priors that are worth a try.
+def settings(
+    n_rows: int, d: int, n_cells: int | None
+) -> Iterator[tuple[int, tuple[float, ...]]]:
+    """Numbers of cells that are worth a try, with strengths of priors for each.
 
     Where a number of cells is given, it is that, and a background of one cell.
     """
-    yield 1, 0.0
+    yield 1, (0.0,)
     if n_cells is not None:
         if 1 < n_cells <= n_rows:
-            yield n_cells, _STRENGTH
+            yield n_cells, (_STRENGTH,)
         return
     q = n_quadratic(d)
     for rung in _LADDER:
@@ -349,7 +292,7 @@ def settings(n_rows: int, d: int, n_cells: int | None) -> Iterator[tuple[int, fl
         too_slow = 4.0 * n_rows * q * rung > most and rung > 3
         if _LEAST_ROWS * rung > n_rows or too_slow:
             return
-        yield from ((rung, strength) for strength in (0.0, _STRENGTH, d + 1.0))
+        yield rung, (0.0, _STRENGTH, d + 1.0)
 
 
 def stacked_weights(logs: Floats, mass: Floats) -> Floats:
@@ -377,8 +320,8 @@ __all__ = [
     "CellPrior",
     "KernelLayer",
     "Layer",
-    "WeightedRows",
     "fit_layer",
+    "fit_layers",
     "improve_layer",
     "kernel_layer",
     "settings",

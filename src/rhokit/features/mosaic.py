@@ -224,7 +224,7 @@ class MosaicFeatures(FeatureMap):
         if out is None:
             out = np.empty((len(rows), self.n_columns_))
         numbers = rows if self.schema_ is None else rows[:, self.schema_.is_number]
-        z, log_volume = self.shapes_.apply(numbers)
+        z, log_volume = self.shapes_.apply(numbers, with_volume=relative)
         d = z.shape[1]
         out[:, 0], out[:, 1 : d + 1] = 1, z
         out[:, d + 1 :] = onehot_of(self.schema_, rows)

@@ -14,8 +14,7 @@ from rhokit.features.ends import ColumnEnds
 from rhokit.features.margins import Margins
 from rhokit.features.mixtures import (
     Layer,
-    WeightedRows,
-    fit_layer,
+    fit_layers,
     improve_layer,
     kernel_layer,
     settings,
@@ -24,6 +23,7 @@ from rhokit.features.mixtures import (
 )
 from rhokit.features.sample import distinct_rows
 from rhokit.features.shapes import ColumnShapes
+from rhokit.features.weighted_rows import WeightedRows
 from rhokit.frames import Schema
 from rhokit.validation import generator
 
@@ -221,7 +221,7 @@ class MosaicChoice:
         out = self._held_out[0]
         inside = rows.among(~out)
         n_cells = min(self._n_cells or _SHAPE_CELLS, _SHAPE_CELLS, len(inside) // 8)
-        layer = self._fit(inside, [(max(1, n_cells), _SHAPE_STRENGTH)], 0)
+        (layer,) = self._fit(inside, max(1, n_cells), (_SHAPE_STRENGTH,))
         mixture = layer.mixture(self.shares)
         logs = mixture.log_density(rows.among(out).cell_rows()) + log_volume[out]
         return float(np.average(logs, weights=self._mass[out])), mixture
@@ -236,12 +236,14 @@ class MosaicChoice:
         """Layers that count, of all rows, and their weights (L,)."""
         n_left = int((~self._held_out[0]).sum())
         if not n_left:
-            return [self._fit(rows, [(1, 1.0)], 0)], np.ones(1)
-        tried = list(settings(n_left, rows.z.shape[1], self._n_cells))
+            return self._fit(rows, 1, (1.0,)), np.ones(1)
+        rungs = list(settings(n_left, rows.z.shape[1], self._n_cells))
+        tried = [(n, strength) for n, strengths in rungs for strength in strengths]
         folds = [rows.among(~out) for out in self._held_out]
-        jobs = [(fold, k) for fold in folds for k in range(len(tried))]
+        jobs = [(fold, *rung) for fold in folds for rung in rungs]
         # Layers of most cells take longest, and come first.
-        found = map_jobs(lambda job: self._fit(job[0], tried, job[1]), jobs[::-1])[::-1]
+        parts = map_jobs(lambda job: self._fit(*job), jobs[::-1])[::-1]
+        found = [layer for part in parts for layer in part]
         logs = []
         for fold, out in enumerate(self._held_out):
             own = rows.among(out).cell_rows()
@@ -255,20 +257,19 @@ class MosaicChoice:
         kept = np.flatnonzero(worthwhile(weights))
 
         def of_all_rows(k: int) -> Layer:
-            if len(self._held_out) == 1:
-                return improve_layer(found[k], rows, self.shares)
-            return self._fit(rows, tried, k)
+            # Each from another fold in turn, since layers that differ say more.
+            fold = k % len(folds)
+            return improve_layer(found[fold * len(tried) + k], rows, self.shares)
 
         layers = map_jobs(of_all_rows, kept[::-1].tolist())[::-1]
         return layers, weights[kept] / weights[kept].sum()
 
     def _fit(
-        self, rows: WeightedRows, tried: Sequence[tuple[int, float]], k: int
-    ) -> Layer:
-        """The layer of setting k, whose seed is its place."""
-        n_cells, strength = tried[k]
-        rng = np.random.default_rng([k, self._seed])
-        return fit_layer(rows, n_cells, strength, self._floor, self.shares, rng)
+        self, rows: WeightedRows, n_cells: int, strengths: Sequence[float]
+    ) -> list[Layer]:
+        """Layers of so many cells, by which they are seeded."""
+        rng = np.random.default_rng([n_cells, self._seed])
+        return fit_layers(rows, n_cells, strengths, self._floor, self.shares, rng)
 
     def _keep(
         self,

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rhokit.features.bends import LOG
 from rhokit.features.ends import ColumnEnds
-from rhokit.features.shapes import LOG, ColumnShapes
+from rhokit.features.shapes import ColumnShapes
 from rhokit.records import ArrayField, Fields, Values, require
 
 # Rows of the tensor that says how values are read.

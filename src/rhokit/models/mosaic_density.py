@@ -227,8 +227,8 @@ class MosaicDensity:
         levels = np.atleast_1d(np.asarray(q, dtype=float))
         if not ((levels >= 0) & (levels <= 1)).all():
             raise ValueError(f"q must be probabilities from 0 to 1, got {q!r}")
-        z = self.mixture.quantiles(0, levels)
-        scaled = self.shapes.invert(z[:, None])
+        z = self.mixture.quantiles([0], levels)
+        scaled = self.shapes.invert(z)
         return self.reading.in_units(scaled, self.scaling, self.dtype)[:, 0]
 
     def _refuse_columns(self, what: str) -> None:

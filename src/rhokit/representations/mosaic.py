@@ -303,8 +303,7 @@ class MosaicRepresentation(Representation):
     def extent(self, state: State) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Between quantiles of every column, and a little more."""
         mixture = self.mixture(state, np.full(state.n_outcomes, 1 / state.n_outcomes))
-        levels = np.array(_ENDS)
-        z = np.stack([mixture.quantiles(c, levels) for c in range(mixture.d)], axis=1)
+        z = mixture.quantiles(list(range(mixture.d)), np.array(_ENDS))
         low, high = self.mosaic.shapes_.invert(z)
         more = 0.05 * (high - low)
         shapes = self.mosaic.shapes_
