@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from rhokit.fast import map_jobs
+from rhokit.features.base import column_ends
 from rhokit.features.cells import CellMixture, mixed
 from rhokit.features.ends import ColumnEnds
 from rhokit.features.margins import Margins
@@ -116,18 +117,19 @@ class MosaicChoice:
         rng = generator(random_state)
         self._seed = int(rng.integers(2**31 - 1))
         total = float(len(rows) if weights is None else weights.sum())
-        seen = slice(None) if weights is None else weights > 0
-        every, own = rows[seen], None if weights is None else weights[seen]
+        is_number = np.ones(rows.shape[1], bool) if schema is None else schema.is_number
+        every, own = rows if schema is None else rows[:, is_number], weights
+        if weights is not None:
+            every, own = every[weights > 0], weights[weights > 0]
         most = _most_rows(n_cells)
         rows, mass = distinct_rows(rows, weights, most, rng)
-        is_number = np.ones(rows.shape[1], bool) if schema is None else schema.is_number
         fold = np.empty(len(rows), dtype=np.intp)
         fold[rng.permutation(len(rows))] = np.arange(len(rows)) % _FOLDS
         numbers = rows[:, is_number].astype(np.float64)
-        self.ends = _ends(numbers, mass, fold, zeros[is_number], every[:, is_number])
+        self.ends = _ends(numbers, mass, fold, zeros[is_number], every)
         # Of tails, all rows know more, where there is time to ask them.
         n_margin = _MARGIN_ROWS if n_cells is None else most
-        self._margins = _margins(every[:, is_number], own, n_margin, rng)
+        self._margins = _margins(every, own, n_margin, rng)
         # Units of columns change the last digits of scaled rows, which must not count,
         # nor take a row beyond an end.
         rows = rows.astype(np.float32).astype(np.float64)
@@ -298,7 +300,9 @@ def _ends(
     every: NDArray[Any],
 ) -> list[ColumnEnds]:
     """Ends of columns (n, d) that no rows deny, of which ``every`` has all."""
-    extremes = zip(zeros, every.min(axis=0), every.max(axis=0), strict=True)
+    extremes = zip(
+        zeros, column_ends(every, np.min), column_ends(every, np.max), strict=True
+    )
     return [
         ColumnEnds.of(column, mass, *map(float, rest)).confirmed(column, mass, fold)
         for column, rest in zip(numbers.T, extremes, strict=True)

@@ -22,6 +22,8 @@ Floats = NDArray[np.float64]
 _ENDS = (0.002, 0.998)
 # Share of a cell's weight that rounding may leave below zero.
 _ROUNDING = 1e-6
+# Shares of rows that no sum of others would show may be left out.
+_LEAST_SHARE = 1e-25
 # Weights of final cells below this have lost digits, and count for nothing.
 _LEAST_WEIGHT = 1e-290
 
@@ -95,7 +97,8 @@ class MosaicRepresentation(Representation):
             own = sums.setdefault(worker, np.zeros(shape))
             for k, each in enumerate(masses.T):
                 if each.any():
-                    own[k] += rows.sums(member * each[:, None])
+                    least = _LEAST_SHARE * each.max()
+                    own[k] += rows.sums(member * each[:, None], least)
             return np.asarray(masses.sum(axis=0))
 
         masses = self.plan.for_blocks(
