@@ -265,7 +265,9 @@ class CellMixture:
         )
 
     def quantiles(self, columns: list[int], levels: Floats) -> Floats:
-        """Values of columns below which probabilities (K,) lie, shape (K, columns).
+        """Values of columns below which probabilities lie, shape (K, columns).
+
+        Levels are those of all columns (K,), or of each (K, columns).
 
         By Newton's method for the normal quantile of the distribution function, which
         is nearly straight; where steps do not shrink by half, bounds are halved.
@@ -273,7 +275,8 @@ class CellMixture:
         mean = self.mean[:, columns].T  # (columns, C)
         width = np.sqrt(self.covariance[:, columns, columns]).T
         weight = np.exp(self.log_weight)
-        wanted = ndtri(np.clip(levels, *_LEVELS))[:, None]
+        wanted = ndtri(np.clip(levels, *_LEVELS))
+        wanted = wanted.reshape(len(levels), -1)
         high = np.repeat((mean + _TAIL * width).max(axis=1)[None], len(levels), axis=0)
         low = np.repeat((mean - _TAIL * width).min(axis=1)[None], len(levels), axis=0)
         x, moved = np.clip(mean @ weight + wanted, low, high), high - low

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rhokit.features.cells import CellMixture
+from rhokit.features.reading import Reading
 from rhokit.features.shapes import ColumnShapes
 from rhokit.features.splines import Splines
 
@@ -14,8 +15,7 @@ Floats = NDArray[np.float64]
 # Quantiles that are brought to where the mixture has them: those with so many rows
 # beyond. Tails count as much as the middle.
 _LEVELS = (1e-4, 3e-4, 0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5)
-_LEAST_ROWS = 20.0
-_LEAST_LEVEL, _TAIL = 0.01, 0.003
+_LEAST_BEYOND, _LEAST_ROWS, _TAIL = 10.0, 2000.0, 0.003
 # Splines that would move rows by so many widths of a cell, in more than this share of
 # cells, are not taken.
 _FAR, _FEW = 0.5, 0.02
@@ -29,7 +29,8 @@ class Margins:
 
     Parameters
     ----------
-    levels : array of shape (K,)
+    levels : array of shape (K, d)
+        Shares of the rows up to these values, in every column those near to the same.
     values : array of shape (K, d)
     """
 
@@ -37,17 +38,29 @@ class Margins:
     values: Floats
 
     @classmethod
-    def of(cls, rows: Floats, mass: Floats) -> "Margins":
-        """Quantiles of rows (n, d), as far out as there are rows."""
-        low = [p for p in _LEVELS if p * mass.sum() >= _LEAST_ROWS]
-        levels = np.array(low + [1 - p for p in reversed(low) if p < 0.5])
-        values = [_quantiles(column, mass, levels) for column in rows.T]
-        return cls(levels, np.stack(values, axis=1))
+    def of(cls, rows: Floats, mass: Floats, reading: Reading) -> "Margins":
+        """Quantiles of rows (n, d), as far out as there are rows.
+
+        They lie between values, where these end as they are read: the share of rows up
+        to there is known, however many rows have the same value.
+        """
+        total = mass.sum()
+        low = [p for p in _LEVELS if p * total >= _LEAST_BEYOND]
+        if total < _LEAST_ROWS:
+            low = []
+        near = np.array(low + [1 - p for p in reversed(low) if p < 0.5])
+        parts = [_between(column, mass, near) for column in rows.T]
+        levels, below, above = (
+            np.array(parts).reshape(-1, 3, len(near)).transpose(1, 2, 0)
+        )
+        reached = reading.reached(below)
+        between = np.where(reached > below, reached, (below + above) / 2)
+        return cls(levels, np.minimum(between, above))
 
     @property
     def has_tails(self) -> bool:
         """Whether there are rows enough to know tails by."""
-        return bool(len(self.levels) and self.levels[0] <= _TAIL)
+        return len(self.levels) > 2 * sum(p > _TAIL for p in _LEVELS) - 1
 
     def splines(self, shapes: ColumnShapes, mixture: CellMixture) -> Splines | None:
         """Splines that take quantiles of bent columns to those of a mixture.
@@ -56,7 +69,7 @@ class Margins:
         several levels, and where more than a few cells are so narrow that their rows
         would be moved out of them. None if there are too few rows to know tails by.
         """
-        if not len(self.levels) or self.levels[0] > _LEAST_LEVEL:
+        if not len(self.levels):
             return None
         known = shapes.splines
         if not len(known):
@@ -65,7 +78,7 @@ class Margins:
         expected = mixture.quantiles(list(range(mixture.d)), self.levels)
         for j, column in enumerate(self.values.T):
             own = shapes.bend(j, column)[0]
-            points = _ascending(np.stack([own, expected[:, j]]), self.levels)
+            points = _ascending(np.stack([own, expected[:, j]]))
             if points is None:
                 continue
             found = Splines.through(*points[:, :, None])
@@ -75,15 +88,16 @@ class Margins:
         return Splines.through(knots, values)
 
 
-def _ascending(points: Floats, levels: Floats) -> Floats | None:
+def _ascending(points: Floats) -> Floats | None:
     """Points (2, K) that ascend, those that do not replaced by more of a straight end.
 
     Of equal values the level nearest to the middle counts. None where too few are left,
     or pieces are stretched too much.
     """
-    middle = int(np.searchsorted(levels, 0.5))
+    n_levels = points.shape[1]
+    middle = n_levels // 2
     kept = [middle]
-    for places in (range(middle - 1, -1, -1), range(middle + 1, len(levels))):
+    for places in (range(middle - 1, -1, -1), range(middle + 1, n_levels)):
         last = middle
         for k in places:
             if np.abs(points[:, k] - points[:, last]).min() > _LEAST_PIECE:
@@ -95,7 +109,7 @@ def _ascending(points: Floats, levels: Floats) -> Floats | None:
     widths = np.diff(found, axis=1)
     if np.abs(np.log(widths[1] / widths[0])).max() > np.log(_MOST_STRETCH):
         return None
-    missing = np.arange(1.0, len(levels) - len(kept) + 1)
+    missing = np.arange(1.0, n_levels - len(kept) + 1)
     step = np.array([[1.0], [widths[1, 0] / widths[0, 0]]])
     return np.concatenate([found[:, :1] - step * missing[::-1], found], axis=1)
 
@@ -108,12 +122,14 @@ def _misses(new: Splines, old: Splines, mixture: CellMixture, column: int) -> bo
     return bool(np.exp(mixture.log_weight) @ far > _FEW)
 
 
-def _quantiles(x: Floats, mass: Floats, levels: Floats) -> Floats:
-    """Weighted quantiles, between values that have half of their own mass below."""
+def _between(x: Floats, mass: Floats, near: Floats) -> tuple[Floats, Floats, Floats]:
+    """Shares of rows near to these, and the values next to where they are reached."""
     values, group = np.unique(x, return_inverse=True)
-    counts = np.bincount(group, mass)
-    reached = (np.cumsum(counts) - counts / 2) / counts.sum()
-    return np.interp(levels, reached, values)
+    reached = np.cumsum(np.bincount(group, mass)) / mass.sum()
+    if len(values) < 2:
+        return near, np.full(len(near), values[0]), np.full(len(near), values[0])
+    places = np.searchsorted((reached[1:-1] + reached[:-2]) / 2, near)
+    return reached[places], values[places], values[places + 1]
 
 
 __all__ = ["Margins"]

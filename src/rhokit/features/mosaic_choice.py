@@ -22,7 +22,9 @@ from rhokit.features.mixtures import (
     stacked_weights,
     worthwhile,
 )
+from rhokit.features.reading import Reading
 from rhokit.features.sample import distinct_rows
+from rhokit.features.shape_fields import reading_of
 from rhokit.features.shapes import ColumnShapes
 from rhokit.features.weighted_rows import WeightedRows
 from rhokit.frames import Schema
@@ -129,7 +131,7 @@ class MosaicChoice:
         self.ends = _ends(numbers, mass, fold, zeros[is_number], every)
         # Of tails, all rows know more, where there is time to ask them.
         n_margin = _MARGIN_ROWS if n_cells is None else most
-        self._margins = _margins(every, own, n_margin, rng)
+        self._margins = _margins(every, own, n_margin, rng, reading_of(self.ends))
         # Units of columns change the last digits of scaled rows, which must not count,
         # nor take a row beyond an end.
         rows = rows.astype(np.float32).astype(np.float64)
@@ -194,7 +196,7 @@ class MosaicChoice:
         self, shapes: ColumnShapes, layers: list[Layer], weights: Floats
     ) -> tuple[ColumnShapes, list[Layer]]:
         """Splines that mend what all layers together have too much or too little of."""
-        if not len(shapes.splines) or not self._margins.has_tails:
+        if not self._margins.has_tails:
             return shapes, layers
         before = shapes, layers
         for _ in range(_MENDINGS):
@@ -310,14 +312,18 @@ def _ends(
 
 
 def _margins(
-    rows: NDArray[Any], weights: Floats | None, most: int, rng: np.random.Generator
+    rows: NDArray[Any],
+    weights: NDArray[np.float64] | None,
+    most: int,
+    rng: np.random.Generator,
+    reading: Reading,
 ) -> Margins:
     """Quantiles of columns, from at most so many rows."""
     if len(rows) > most:
         some = rng.choice(len(rows), most, replace=False)
         rows, weights = rows[some], None if weights is None else weights[some]
     mass = np.ones(len(rows)) if weights is None else weights
-    return Margins.of(rows.astype(np.float64), mass)
+    return Margins.of(rows.astype(np.float64), mass, reading)
 
 
 def _most_rows(n_cells: int | None) -> int:
