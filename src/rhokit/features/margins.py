@@ -123,13 +123,23 @@ def _misses(new: Splines, old: Splines, mixture: CellMixture, column: int) -> bo
 
 
 def _between(x: Floats, mass: Floats, near: Floats) -> tuple[Floats, Floats, Floats]:
-    """Shares of rows near to these, and the values next to where they are reached."""
+    """Shares of rows near to these, and the values next to where they are reached.
+
+    Where a value has the rows of several levels, those further out are in its middle.
+    """
     values, group = np.unique(x, return_inverse=True)
     reached = np.cumsum(np.bincount(group, mass)) / mass.sum()
     if len(values) < 2:
         return near, np.full(len(near), values[0]), np.full(len(near), values[0])
     places = np.searchsorted((reached[1:-1] + reached[:-2]) / 2, near)
-    return reached[places], values[places], values[places + 1]
+    levels, below, above = reached[places], values[places], values[places + 1]
+    same, k = np.diff(places) == 0, np.arange(len(near) - 1)
+    middles = reached - np.diff(reached, prepend=0.0) / 2
+    low, high = k[same & (near[1:] <= 0.5)], k[same & (near[:-1] >= 0.5)] + 1
+    for own, value in ((low, places[low]), (high, places[high] + 1)):
+        levels[own] = middles[value]
+        below[own] = above[own] = values[value]
+    return levels, below, above
 
 
 __all__ = ["Margins"]

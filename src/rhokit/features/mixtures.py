@@ -35,7 +35,8 @@ _MOST_WORK, _MOST_WORK_OF_FEW = 1e10, 3e8
 _STEPS, _LAST_STEPS = 20, 5
 # Rows are left out of the sums of cells that they belong to for a smaller share.
 _LEAST_SHARE = 1e-9
-_LEAST_GAIN = 1e-2
+# Nats per row that are a gain; in proportion to the columns, where these are more.
+_LEAST_GAIN, _FEW_COLUMNS = 1e-2, 20
 # Cells that lost their rows are dropped, and layers that hardly count.
 _LEAST_WEIGHT = 1e-2
 _LEAST_LAYER = 0.02
@@ -190,11 +191,12 @@ def fit_layer(
     floor: float,
     shares: Floats,
     rng: np.random.Generator,
+    steps: int = _STEPS,
 ) -> Layer:
     """A mixture of about so many cells, begun by k-means."""
     moments, mass = started(rows, n_cells, rng), rows.mass.sum()
     prior = CellPrior.pooled(moments, rows.z.shape[1], strength / mass, 1 / mass, floor)
-    return improve_layer(Layer(moments, prior, n_cells), rows, shares, _STEPS)
+    return improve_layer(Layer(moments, prior, n_cells), rows, shares, steps)
 
 
 def fit_layers(
@@ -248,7 +250,7 @@ def improve_layer(
             moments, d, known.strength, known.smoothing, known.floor
         )
         layer = replace(layer, moments=moments, prior=prior)
-        if likelihood - before < _LEAST_GAIN:
+        if likelihood - before < _LEAST_GAIN * max(1.0, d / _FEW_COLUMNS):
             break
         before = likelihood
     return layer

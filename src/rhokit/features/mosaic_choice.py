@@ -15,6 +15,7 @@ from rhokit.features.ends import ColumnEnds
 from rhokit.features.margins import Margins
 from rhokit.features.mixtures import (
     Layer,
+    fit_layer,
     fit_layers,
     improve_layer,
     kernel_layer,
@@ -45,7 +46,7 @@ _MARGIN_ROWS = 200_000
 _FEW_ROWS, _SOME_ROWS = 500, 2000
 _FOLDS = 5
 # Shapes are chosen from about so many rows, and compared by mixtures of so many cells.
-_SHAPE_ROWS, _SHAPE_CELLS, _SHAPE_STRENGTH = 2000, 10, 3.0
+_SHAPE_ROWS, _SHAPE_CELLS, _SHAPE_STRENGTH, _SHAPE_STEPS = 2000, 10, 3.0, 10
 _KERNEL_CELLS = 1024
 # Rows that a cell of a kernel density stands for, at least.
 _KERNEL_ROWS = 2
@@ -225,7 +226,15 @@ class MosaicChoice:
         out = self._held_out[0]
         inside = rows.among(~out)
         n_cells = min(self._n_cells or _SHAPE_CELLS, _SHAPE_CELLS, len(inside) // 8)
-        (layer,) = self._fit(inside, max(1, n_cells), (_SHAPE_STRENGTH,))
+        layer = fit_layer(
+            inside,
+            max(1, n_cells),
+            _SHAPE_STRENGTH,
+            self._floor,
+            self.shares,
+            np.random.default_rng([n_cells, self._seed]),
+            steps=_SHAPE_STEPS,
+        )
         mixture = layer.mixture(self.shares)
         logs = mixture.log_density(rows.among(out).cell_rows()) + log_volume[out]
         return float(np.average(logs, weights=self._mass[out])), mixture
