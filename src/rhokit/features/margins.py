@@ -62,11 +62,13 @@ class Margins:
         """Whether there are rows enough to know tails by."""
         return len(self.levels) > 2 * sum(p > _TAIL for p in _LEVELS) - 1
 
-    def splines(self, shapes: ColumnShapes, mixture: CellMixture) -> Splines | None:
+    def splines(
+        self, shapes: ColumnShapes, mixture: CellMixture, *, stay: bool
+    ) -> Splines | None:
         """Splines that take quantiles of bent columns to those of a mixture.
 
-        A column keeps the spline that it has, if any, where values are the same over
-        several levels, and where more than a few cells are so narrow that their rows
+        A column keeps what it has where values are the same over several levels and, if
+        rows are to ``stay``, where more than a few cells are so narrow that their rows
         would be moved out of them. None if there are too few rows to know tails by.
         """
         if not len(self.levels):
@@ -82,7 +84,7 @@ class Margins:
             if points is None:
                 continue
             found = Splines.through(*points[:, :, None])
-            if len(shapes.splines) and _misses(found, known.part([j]), mixture, j):
+            if stay and _misses(found, known.part([j]), mixture, j):
                 continue
             knots[:, j], values[:, j] = points
         return Splines.through(knots, values)

@@ -187,7 +187,7 @@ class MosaicChoice:
             own, its_mixture = self._score(bent)
             if own > score:
                 best, score, mixture = bent, own, its_mixture
-        splines = self._margins.splines(best, mixture)
+        splines = self._margins.splines(best, mixture, stay=False)
         if splines is None:
             return best
         mended = best.mended(splines)
@@ -202,7 +202,7 @@ class MosaicChoice:
         before = shapes, layers
         for _ in range(_MENDINGS):
             mixture = mixed([each.mixture(self.shares) for each in layers], weights)
-            splines = self._margins.splines(shapes, mixture)
+            splines = self._margins.splines(shapes, mixture, stay=True)
             shapes = shapes.mended(splines or shapes.splines)
             rows, _ = self._bent(shapes)
             layers = [improve_layer(each, rows, self.shares, 1) for each in layers]
