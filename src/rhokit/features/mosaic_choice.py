@@ -1,7 +1,7 @@
 """How a mosaic is chosen: shapes of columns, layers of cells, and their weights."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -125,6 +125,7 @@ class MosaicChoice:
         if weights is not None:
             every, own = every[weights > 0], weights[weights > 0]
         most = _most_rows(n_cells)
+        self._is_whole = len(every) <= most
         rows, mass = distinct_rows(rows, weights, most, rng)
         fold = np.empty(len(rows), dtype=np.intp)
         fold[rng.permutation(len(rows))] = np.arange(len(rows)) % _FOLDS
@@ -199,16 +200,21 @@ class MosaicChoice:
         """Splines that mend what all layers together have too much or too little of."""
         if not self._margins.has_tails:
             return shapes, layers
-        before = shapes, layers
+        before, mass = (shapes, layers), self._mass
+        if not self._is_whole:
+            mass = self._margins.raked(self._numbers, mass)
+        moved = layers
         for _ in range(_MENDINGS):
+            layers = moved
             mixture = mixed([each.mixture(self.shares) for each in layers], weights)
             splines = self._margins.splines(shapes, mixture, stay=True)
             shapes = shapes.mended(splines or shapes.splines)
-            rows, _ = self._bent(shapes)
-            layers = [improve_layer(each, rows, self.shares, 1) for each in layers]
-        after = shapes, layers
+            rows = replace(self._bent(shapes)[0], mass=mass)
+            moved = [improve_layer(each, rows, self.shares, 1) for each in layers]
+        # Cells move with the rows that are learned, once, as the last ones do here.
+        after = shapes, moved
         lost = self._likelihood(*before, weights) - self._likelihood(*after, weights)
-        return after if lost < _MOST_LOST else before
+        return (shapes, layers) if lost < _MOST_LOST else before
 
     def _likelihood(
         self, shapes: ColumnShapes, layers: list[Layer], weights: Floats
