@@ -15,12 +15,14 @@ from rhokit.features.mixtures import (
     Layer,
     _step,
     fit_layer,
+    fit_layers,
     improve_layer,
     kernel_layer,
     settings,
     stacked_weights,
     worthwhile,
 )
+from rhokit.features.starts import started
 from rhokit.features.weighted_rows import WeightedRows
 
 FLOOR = 1e-6
@@ -83,6 +85,23 @@ class TestCells:
         )
         assert_allclose(again.mean, mixture.mean, 1e-12)
         assert_allclose(again.covariance, mixture.covariance, 1e-10, 1e-12)
+
+    @pytest.mark.parametrize("width", [1e-3, 0.1, 1.0])
+    def test_quantiles_have_the_probabilities(self, width):
+        """Of narrow cells far apart, too, where Newton's steps lead astray."""
+        rng = np.random.default_rng(0)
+        mean, width = rng.standard_t(2, size=(30, 2)), width * rng.random((30, 2))
+        covariance = (width[:, :, None] ** 2 + 1e-8) * np.eye(2)
+        mixture = CellMixture(
+            np.log(rng.dirichlet(np.ones(30))), mean, covariance, np.zeros((30, 0))
+        )
+        levels = np.array([1e-5, 0.001, 0.2, 0.5, 0.9, 0.9999])
+        found = mixture.quantiles([1, 0], levels)
+        assert_allclose(mixture.cdf(1, found[:, 0]), levels, 1e-6)
+        assert_allclose(mixture.cdf(0, found[:, 1]), levels, 1e-6)
+        each = mixture.quantiles([1, 0], np.stack([levels, levels[::-1]], axis=1))
+        assert_allclose(each[:, 0], found[:, 0], atol=1e-9)
+        assert_allclose(each[:, 1], found[::-1, 1], atol=1e-9)
 
     def test_drawn_rows_have_the_moments(self):
         mixture = random_mixture()
@@ -197,6 +216,46 @@ class TestRows:
         member = rng.random((50, n_cells))
         assert_allclose(rows.values(coefficients), features @ coefficients, 1e-9, 1e-9)
         assert_allclose(rows.sums(member), member.T @ features, 1e-10, 1e-10)
+
+    def test_sums_of_the_rows_that_belong(self):
+        """Cell by cell, where rows belong to few of many cells."""
+        rng = np.random.default_rng(0)
+        onehot = np.eye(3)[rng.integers(3, size=4000)]
+        z = rng.normal(size=(4000, 20))
+        rows = CellRows(np.column_stack([np.ones(4000), z, onehot]), 20)
+        member = np.where(rng.random((4000, 12)) < 0.1, rng.random((4000, 12)), 1e-12)
+        assert_allclose(rows.sums(member, 1e-9), member.T @ rows.features, 1e-6, 1e-6)
+
+
+class TestStarts:
+    def test_have_all_rows_in_some_cell(self):
+        rows = weighted_rows(d=3)
+        moments = started(rows, 8, np.random.default_rng(0))
+        assert len(moments) == 8
+        expected = rows.mass @ rows.cell_rows().features
+        assert_allclose(moments.sum(axis=0), expected, 1e-10, 1e-10)
+
+    def test_are_in_clusters_that_are_far_apart(self):
+        rng = np.random.default_rng(0)
+        which = rng.integers(6, size=600)
+        z = 100 * rng.normal(size=(6, 2))[which] + rng.normal(size=(600, 2))
+        rows = WeightedRows(z, np.zeros((600, 0)), np.ones(600))
+        moments = started(rows, 6, rng)
+        assert_array_equal(np.sort(moments[:, 0]), np.sort(np.bincount(which)))
+
+    def test_each_strength_has_its_layer(self):
+        rows, rng = weighted_rows(), np.random.default_rng(0)
+        layers = fit_layers(rows, 5, (0.0, 3.0, 9.0), 1e-6, np.ones(0), rng)
+        strengths = [each.prior.strength * rows.mass.sum() for each in layers]
+        assert_allclose(strengths, [0, 3, 9], atol=1e-12)
+        logs = [
+            np.average(
+                each.mixture(np.ones(0)).log_density(rows.cell_rows()),
+                weights=rows.mass,
+            )
+            for each in layers
+        ]
+        assert logs[0] > logs[2]  # no prior holds it back
 
 
 class TestStacking:

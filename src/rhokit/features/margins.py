@@ -53,11 +53,11 @@ class Margins:
         near = np.array(low + [1 - p for p in reversed(low) if p < 0.5])
         parts = [_between(column, mass, near) for column in rows.T]
         levels, below, above = (
-            np.array(parts).reshape(-1, 3, len(near)).transpose(1, 2, 0)
+            np.array(parts).reshape(rows.shape[1], 3, len(near)).transpose(1, 2, 0)
         )
         reached = reading.reached(below)
-        between = np.where(reached > below, reached, (below + above) / 2)
-        return cls(levels, np.minimum(between, above))
+        is_between = (reached > below) & (reached < above)
+        return cls(levels, np.where(is_between, reached, (below + above) / 2))
 
     def raked(self, rows: Floats, mass: Floats) -> Floats:
         """Masses (n,) of some of the rows, with the shares that all have.

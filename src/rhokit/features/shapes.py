@@ -197,6 +197,14 @@ class ColumnShapes:
             x = np.where(x > self.low[j], x, np.maximum(x, low))
             yield j, np.where(x < self.high[j], x, np.minimum(x, high))
 
+    def breaks(self, j: int) -> Floats:
+        """Bent values where column j is not smooth: knots, and where it goes on."""
+        turns = np.array(self.turns(j))
+        z = self.bend(j, turns[np.isfinite(turns)])[0]
+        if not len(self.splines):
+            return z
+        return np.concatenate([self.splines.values[:, j], self.splines.place(j, z)])
+
     def places(self, j: int) -> tuple[float, float]:
         """Where values at the ends of column j are held; infinite for no such ends.
 
