@@ -243,9 +243,10 @@ class TestStarts:
         moments = started(rows, 6, rng)
         assert_array_equal(np.sort(moments[:, 0]), np.sort(np.bincount(which)))
 
-    def test_each_strength_has_its_layer(self):
+    @pytest.mark.parametrize("held", [True, False])
+    def test_each_strength_has_its_layer(self, held):
         rows, rng = weighted_rows(), np.random.default_rng(0)
-        layers = fit_layers(rows, 5, (0.0, 3.0, 9.0), 1e-6, np.ones(0), rng)
+        layers = fit_layers(rows, 5, (0.0, 3.0, 9.0), 1e-6, np.ones(0), rng, held=held)
         strengths = [each.prior.strength * rows.mass.sum() for each in layers]
         assert_allclose(strengths, [0, 3, 9], atol=1e-12)
         logs = [

@@ -206,23 +206,26 @@ def fit_layers(
     floor: float,
     shares: Floats,
     rng: np.random.Generator,
+    *,
+    held: bool,
 ) -> list[Layer]:
     """Mixtures of about so many cells for each of these strengths of priors.
 
-    Each is begun by k-means of its own, since layers that differ say more together.
-    Only that without a prior begins where the strongest one has left its cells: it is
-    sooner there, and makes less of chance.
+    Each is begun by k-means of its own, since layers that differ say more together. But
+    if it is ``held``, that without a prior begins where the strongest one has left its
+    cells: it is sooner there, and of few rows makes less of chance.
     """
     found: dict[float, Layer] = {}
     for strength in sorted(strengths, reverse=True):
-        if strength or not found:
+        if strength or not (found and held):
             found[strength] = fit_layer(rows, n_cells, strength, floor, shares, rng)
         else:
-            held = found[max(strengths)]
-            prior = held.prior.pooled(
-                held.moments, rows.z.shape[1], 0.0, held.prior.smoothing, floor
+            strongest = found[max(strengths)]
+            smoothing = strongest.prior.smoothing
+            prior = CellPrior.pooled(
+                strongest.moments, rows.z.shape[1], 0.0, smoothing, floor
             )
-            free = replace(held, prior=prior)
+            free = replace(strongest, prior=prior)
             found[strength] = improve_layer(free, rows, shares)
     return [found[strength] for strength in strengths]
 
