@@ -479,9 +479,10 @@ class TestRealRows:
 
     @pytest.mark.slow
     @pytest.mark.parametrize(
-        ("name", "lower"), [("density_magic", 0.3), ("covtype", 0.4)]
+        ("name", "upper", "lower"),
+        [("density_magic", 0.2, 0.3), ("covtype", 0.3, 0.4)],
     )
-    def test_tails_are_those_of_the_rows(self, name, lower):
+    def test_tails_are_those_of_the_rows(self, name, upper, lower):
         """P(x > t), and P(x <= t), near the rows' own share, down to one in 1,000."""
         reason = real_data.missing(name)
         if reason is not None:
@@ -497,9 +498,9 @@ class TestRealRows:
             for share in (0.1, 0.03, 0.01, 0.003, 0.001):
                 end = np.quantile(X[:, place], 1 - share)
                 own = (X[:, place] > end).mean()
-                assert_allclose(1 - found.cdf([end])[0], own, rtol=0.2)
+                assert_allclose(1 - found.cdf([end])[0], own, rtol=upper)
                 sampled = (drawn[:, place] > end).mean()
-                assert_allclose(sampled, own, rtol=0.3)
+                assert_allclose(sampled, own, rtol=upper + 0.1)
                 end = np.quantile(X[:, place], share)
                 own = (X[:, place] <= end).mean()
                 assert_allclose(found.cdf([end])[0], own, rtol=lower)

@@ -45,8 +45,8 @@ _MARGIN_ROWS = 200_000
 # second, twice; of more, once.
 _FEW_ROWS, _SOME_ROWS = 500, 2000
 _FOLDS = 5
-# Tables of so many columns have few rows for them.
-_MANY_COLUMNS = 20
+# Rows of a cell are few if they are less than so many for each column.
+_ROWS_PER_COLUMN = 2
 # Shapes are chosen from about so many rows, and compared by mixtures of so many cells.
 _SHAPE_ROWS, _SHAPE_CELLS, _SHAPE_STRENGTH, _SHAPE_STEPS = 2000, 10, 3.0, 10
 _KERNEL_CELLS = 1024
@@ -291,7 +291,8 @@ class MosaicChoice:
         """Layers of so many cells, by which they are seeded."""
         rng = np.random.default_rng([n_cells, self._seed])
         # Of few rows for their columns, the layer without a prior is held.
-        held = len(self._held_out) > 1 or rows.z.shape[1] >= _MANY_COLUMNS
+        few = len(rows) < _ROWS_PER_COLUMN * rows.z.shape[1] * n_cells
+        held = few or len(self._held_out) > 1
         return fit_layers(
             rows, n_cells, strengths, self._floor, self.shares, rng, held=held
         )
