@@ -37,8 +37,9 @@ from rhokit import DMKDE, MosaicFeatures, dumps, fit_files
 
 NAME = "mosaic"
 LANDMARKS = 1024
-# A mosaic that is fast before all else has one layer of so many cells.
-FEW_CELLS = 3
+# A mosaic that is fast before all else has one layer of so many cells: three, or ten
+# for the eight clusters of ten columns, which three cannot hold apart.
+FEW_CELLS, MORE_CELLS = 3, {"clusters, 10": 10}
 FIT, PREDICT, NATS, PACE, SHARE, BYTES, DRAW, FILE = (
     "landmarks' seconds to fit over the mosaic's",
     "landmarks' seconds to predict over the mosaic's",
@@ -82,7 +83,7 @@ def tasks(quick):
     makers = {f"clusters, {d}": partial(_clusters, d) for d in (10, 40)}
     makers |= {name: _REAL[name] for name in readable(() if quick else tuple(_REAL))}
     for name, make in makers.items():
-        for n_cells in (FEW_CELLS, None):
+        for n_cells in (MORE_CELLS.get(name, FEW_CELLS), None):
             what = name if n_cells is None else f"{name}, few cells"
             yield Task(what, partial(versus, what, make, sizes, n_cells))
     for n_cells in (FEW_CELLS, None):

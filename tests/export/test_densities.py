@@ -170,7 +170,7 @@ class TestMosaics:
 
     def test_rows_without_density(self, tmp_path):
         """Below where a logarithm begins."""
-        X = single(np.random.default_rng(0).lognormal(size=(400, 3)))
+        X = single(np.random.default_rng(0).lognormal(size=(2000, 3)))
         model = DMKDE(random_state=0).fit(X)
         assert (model.feature_map_.kinds_ == 1).any()
         found = run(model, [[-1.0, -1, -1], [1, 1, 1]], tmp_path)["log_density"]

@@ -5,7 +5,7 @@ import pytest
 
 from rhokit import DMKDE
 from rhokit.features import MosaicFeatures
-from rhokit.features.shapes import LOG
+from rhokit.features.bends import LOG
 from tests.export.support import (
     answers,
     assert_same_density,

@@ -9,19 +9,21 @@ from scipy.stats import multivariate_normal
 
 from rhokit import DMKDE
 from rhokit.features import MosaicFeatures
-from rhokit.features.cells import CellMixture, CellRows, definite, quadratic_features
+from rhokit.features.cells import CellMixture, CellRows, definite
 from rhokit.features.mixtures import (
     CellPrior,
     Layer,
-    WeightedRows,
     _step,
     fit_layer,
+    fit_layers,
     improve_layer,
     kernel_layer,
     settings,
     stacked_weights,
     worthwhile,
 )
+from rhokit.features.starts import started
+from rhokit.features.weighted_rows import WeightedRows
 
 FLOOR = 1e-6
 
@@ -58,14 +60,22 @@ class TestCells:
         mixture = random_mixture()
         z = 2 * np.random.default_rng(1).normal(size=(50, 3))
         expected = logsumexp(slow_logs(mixture, z), axis=1)
-        assert_allclose(mixture.log_density(quadratic_features(z)), expected, 1e-10)
+        assert_allclose(
+            mixture.log_density(CellRows(np.column_stack([np.ones(len(z)), z]), 3)),
+            expected,
+            1e-10,
+        )
 
     def test_empty_cells_count_for_nothing(self):
         mixture = random_mixture()
         mixture.log_weight[1] = -np.inf
         z = np.random.default_rng(1).normal(size=(50, 3))
         expected = logsumexp(slow_logs(mixture, z)[:, [0, 2, 3]], axis=1)
-        assert_allclose(mixture.log_density(quadratic_features(z)), expected, 1e-10)
+        assert_allclose(
+            mixture.log_density(CellRows(np.column_stack([np.ones(len(z)), z]), 3)),
+            expected,
+            1e-10,
+        )
 
     def test_moments_are_what_they_were_made_of(self):
         mixture = random_mixture()
@@ -75,6 +85,23 @@ class TestCells:
         )
         assert_allclose(again.mean, mixture.mean, 1e-12)
         assert_allclose(again.covariance, mixture.covariance, 1e-10, 1e-12)
+
+    @pytest.mark.parametrize("width", [1e-3, 0.1, 1.0])
+    def test_quantiles_have_the_probabilities(self, width):
+        """Of narrow cells far apart, too, where Newton's steps lead astray."""
+        rng = np.random.default_rng(0)
+        mean, width = rng.standard_t(2, size=(30, 2)), width * rng.random((30, 2))
+        covariance = (width[:, :, None] ** 2 + 1e-8) * np.eye(2)
+        mixture = CellMixture(
+            np.log(rng.dirichlet(np.ones(30))), mean, covariance, np.zeros((30, 0))
+        )
+        levels = np.array([1e-5, 0.001, 0.2, 0.5, 0.9, 0.9999])
+        found = mixture.quantiles([1, 0], levels)
+        assert_allclose(mixture.cdf(1, found[:, 0]), levels, 1e-6)
+        assert_allclose(mixture.cdf(0, found[:, 1]), levels, 1e-6)
+        each = mixture.quantiles([1, 0], np.stack([levels, levels[::-1]], axis=1))
+        assert_allclose(each[:, 0], found[:, 0], atol=1e-9)
+        assert_allclose(each[:, 1], found[::-1, 1], atol=1e-9)
 
     def test_drawn_rows_have_the_moments(self):
         mixture = random_mixture()
@@ -120,7 +147,7 @@ class TestSteps:
         for _ in range(12):
             layer, old = improve_layer(layer, rows, np.ones(0), steps=1), layer
             mixture = old.mixture(np.ones(0))
-            now = np.average(mixture.log_density(rows.features()), weights=rows.mass)
+            now = np.average(mixture.log_density(rows.cell_rows()), weights=rows.mass)
             assert now >= before - 1e-9
             before = now
 
@@ -190,6 +217,47 @@ class TestRows:
         assert_allclose(rows.values(coefficients), features @ coefficients, 1e-9, 1e-9)
         assert_allclose(rows.sums(member), member.T @ features, 1e-10, 1e-10)
 
+    def test_sums_of_the_rows_that_belong(self):
+        """Cell by cell, where rows belong to few of many cells."""
+        rng = np.random.default_rng(0)
+        onehot = np.eye(3)[rng.integers(3, size=4000)]
+        z = rng.normal(size=(4000, 20))
+        rows = CellRows(np.column_stack([np.ones(4000), z, onehot]), 20)
+        member = np.where(rng.random((4000, 12)) < 0.1, rng.random((4000, 12)), 1e-12)
+        assert_allclose(rows.sums(member, 1e-9), member.T @ rows.features, 1e-6, 1e-6)
+
+
+class TestStarts:
+    def test_have_all_rows_in_some_cell(self):
+        rows = weighted_rows(d=3)
+        moments = started(rows, 8, np.random.default_rng(0))
+        assert len(moments) == 8
+        expected = rows.mass @ rows.cell_rows().features
+        assert_allclose(moments.sum(axis=0), expected, 1e-10, 1e-10)
+
+    def test_are_in_clusters_that_are_far_apart(self):
+        rng = np.random.default_rng(0)
+        which = rng.integers(6, size=600)
+        z = 100 * rng.normal(size=(6, 2))[which] + rng.normal(size=(600, 2))
+        rows = WeightedRows(z, np.zeros((600, 0)), np.ones(600))
+        moments = started(rows, 6, rng)
+        assert_array_equal(np.sort(moments[:, 0]), np.sort(np.bincount(which)))
+
+    @pytest.mark.parametrize("held", [True, False])
+    def test_each_strength_has_its_layer(self, held):
+        rows, rng = weighted_rows(), np.random.default_rng(0)
+        layers = fit_layers(rows, 5, (0.0, 3.0, 9.0), 1e-6, np.ones(0), rng, held=held)
+        strengths = [each.prior.strength * rows.mass.sum() for each in layers]
+        assert_allclose(strengths, [0, 3, 9], atol=1e-12)
+        logs = [
+            np.average(
+                each.mixture(np.ones(0)).log_density(rows.cell_rows()),
+                weights=rows.mass,
+            )
+            for each in layers
+        ]
+        assert logs[0] > logs[2]  # no prior holds it back
+
 
 class TestStacking:
     def test_weights_are_the_likeliest(self):
@@ -219,15 +287,15 @@ class TestStacking:
         assert_array_equal(found, [True, True, False, True])
 
     def test_settings_fit_the_rows(self):
-        assert list(settings(3, 2, None)) == [(1, 0.0)]
+        assert list(settings(3, 2, None)) == [(1, (0.0,))]
         assert max(n for n, _ in settings(400, 2, None)) == 100
         assert max(n for n, _ in settings(10**4, 2, None)) == 300
-        assert {s for n, s in settings(10**4, 6, None) if n > 1} == {0.0, 3.0, 7.0}
+        assert {s for n, s in settings(10**4, 6, None) if n > 1} == {(0.0, 3.0, 7.0)}
 
     def test_cells_that_are_asked_for_are_the_only_layer_beside_one(self):
-        assert list(settings(10**4, 2, 7)) == [(1, 0.0), (7, 3.0)]
-        assert list(settings(10**4, 2, 1)) == [(1, 0.0)]
-        assert list(settings(3, 2, 7)) == [(1, 0.0)]
+        assert list(settings(10**4, 2, 7)) == [(1, (0.0,)), (7, (3.0,))]
+        assert list(settings(10**4, 2, 1)) == [(1, (0.0,))]
+        assert list(settings(3, 2, 7)) == [(1, (0.0,))]
 
 
 class TestKernels:
@@ -236,7 +304,7 @@ class TestKernels:
         layer = kernel_layer(rows, 6, 0.25, np.random.default_rng(0))
         mixture = layer.mixture(np.ones(0))
         nearest = ((rows.z[:, None] - mixture.mean) ** 2).sum(axis=2).argmin(axis=1)
-        router = rows.features() @ layer.router(np.ones(0))
+        router = rows.cell_rows().features @ layer.router(np.ones(0))
         assert_array_equal(router.argmax(axis=1), nearest)
         for c in range(len(mixture.mean)):
             own, mass = rows.z[nearest == c], rows.mass[nearest == c]

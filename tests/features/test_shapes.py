@@ -12,8 +12,9 @@ from scipy.stats import norm
 
 from rhokit import DMKDE, DataError
 from rhokit.features import MosaicFeatures
+from rhokit.features.bends import ASINH, LINEAR, LOG
 from rhokit.features.ends import ColumnEnds
-from rhokit.features.shapes import ASINH, LINEAR, LOG, ColumnShapes
+from rhokit.features.shapes import ColumnShapes
 from rhokit.features.splines import Splines
 
 # Every kind, with no end, a lower one, an upper one and both; all mended by splines.
@@ -95,6 +96,22 @@ class TestFunctions:
         density = np.where(np.isfinite(density), density, 0)
         volume = (up - down)[:, 0] / (2 * near) * (u[1] - u[0])
         assert_allclose(volume @ density, 1, atol=1e-6)
+
+    def test_without_the_volume_are_the_same(self):
+        X = rows()
+        found, volume = SHAPES.apply(X, with_volume=False)
+        assert_array_equal(found, SHAPES.apply(X)[0])
+        assert not volume.any()
+
+    def test_straight_columns_beside_bent_ones(self):
+        """All straight ones are done at once, and give what each gives alone."""
+        columns = [(LINEAR, 0.0, 1.0, -np.inf, np.inf), *COLUMNS]
+        both, X = shapes(columns, knots=False), np.column_stack([rows()[:, :2], rows()])
+        X = X[:, 1:]
+        z, volume = both.apply(X)
+        parts = [both.part([j]).apply(X[:, [j]]) for j in range(len(columns))]
+        assert_allclose(z, np.concatenate([each for each, _ in parts], axis=1), 1e-14)
+        assert_allclose(volume, sum(each for _, each in parts), 1e-12)
 
     def test_of_some_columns(self):
         X, some = rows(), [0, 2, 5]

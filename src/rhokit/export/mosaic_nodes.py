@@ -4,9 +4,10 @@ import numpy as np
 
 from rhokit.export.exporters import REPRESENTATION_EXPORTERS
 from rhokit.export.graph import DOUBLE, INTEGER, Value
+from rhokit.features.bends import LINEAR, LOG
 from rhokit.features.cells import pairs
 from rhokit.features.mosaic import MosaicFeatures
-from rhokit.features.shapes import LINEAR, LOG, ColumnShapes
+from rhokit.features.shapes import ColumnShapes
 from rhokit.features.splines import Splines
 from rhokit.frames import Schema
 from rhokit.models import Model

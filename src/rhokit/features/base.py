@@ -26,6 +26,8 @@ from rhokit.validation import (
 )
 
 Columns = tuple[NDArray[Any], NDArray[Any] | None]
+# Numbers that ends of columns are taken of at once.
+_LONG_ROW = 1024
 
 
 class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
@@ -372,8 +374,14 @@ def bounding_box(
 
 
 def column_ends(rows: NDArray[Any], end: Callable[..., Any]) -> NDArray[np.float64]:
-    """Least or largest value of each of few columns, one after the other, (d,).
+    """Least or largest value of each column, (d,).
 
-    NumPy takes ten times as long over all of them at once.
+    Of many rows side by side first: NumPy takes ten times as long over short rows.
     """
-    return np.array([end(column) for column in rows.T], dtype=float)
+    n, d = rows.shape
+    beside = max(1, _LONG_ROW // d) if d else 1
+    whole = n // beside * beside
+    if beside > 1 and whole:
+        long = end(rows[:whole].reshape(-1, beside * d), axis=0)
+        rows = np.concatenate([long.reshape(beside, d), rows[whole:]])
+    return np.asarray(end(rows, axis=0), dtype=float)

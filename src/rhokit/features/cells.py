@@ -5,23 +5,28 @@ at all rows is one product of two matrices: quadratic features (n, q) times coef
 (q, C). A cell sums up the same features, weighed by how much rows belong to it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp, ndtr
+from scipy.special import logsumexp, ndtr, ndtri
 
 Floats = NDArray[np.float64]
 
-# Steps of bisection: each halves what a quantile is off by; and in how many widths of
-# some cell it is.
-_BISECTIONS, _TAIL = 80, 40.0
+# Quantiles are within so many widths of some cell; steps towards them, until they are
+# as near as this; and probabilities that have normal quantiles.
+_TAIL, _MOST_STEPS, _NEAR = 40.0, 200, 1e-12
+_LEVELS = np.finfo(float).tiny, 1 - np.finfo(float).epsneg
 # Numbers of what is no covariance are cut off here.
 _LARGEST = 1e100
 # Products of columns need not be written down for so few cells of so many columns.
 _FEW_CELLS, _MANY_COLUMNS = 8, 16
+# Nor if rows belong to a smaller share of the cells than the first, and the features of
+# all are more numbers than the second.
+_SPARSE, _LEAST_SPARSE = 0.2, 500_000
 _LOG_TWO_PI = float(np.log(2 * np.pi))
 # Least eigenvalue of correlations that rounding has made indefinite.
 _LEAST_EIGENVALUE = 1e-10
@@ -80,10 +85,13 @@ class CellRows:
         One, bent numbers, and ones and zeros of categories.
     d : int
         How many are numbers.
+    known : callable, optional
+        Returns features (n, q + w) that were made before.
     """
 
     columns: Floats
     d: int
+    known: Callable[[], Floats] | None = None
 
     @property
     def z(self) -> Floats:
@@ -98,15 +106,13 @@ class CellRows:
     @cached_property
     def features(self) -> Floats:
         """With all products of numbers, shape (n, q + w)."""
+        if self.known is not None:
+            return self.known()
         return cell_features(self.z, self.onehot)
-
-    def _spares_products(self, n_cells: int) -> bool:
-        """Whether so few cells take less time than products of so many columns."""
-        return n_cells <= _FEW_CELLS and self.d >= _MANY_COLUMNS
 
     def values(self, coefficients: Floats) -> Floats:
         """Of polynomials with coefficients (q + w, C), shape (n, C)."""
-        if not self._spares_products(coefficients.shape[1]):
+        if not spares_products(self.d, coefficients.shape[1]):
             return np.asarray(self.features @ coefficients)
         d, q = self.d, n_quadratic(self.d)
         linear = np.concatenate([coefficients[: d + 1], coefficients[q:]])
@@ -117,15 +123,39 @@ class CellRows:
             values[:, c] += np.vecdot(self.z @ form, self.z)
         return np.asarray(values)
 
-    def sums(self, member: Floats) -> Floats:
-        """Of features, weighed by how much rows belong to cells (n, C): (C, q + w)."""
-        if not self._spares_products(member.shape[1]):
+    def sums(self, member: Floats, least: float = 0.0) -> Floats:
+        """Of features, weighed by how much rows belong to cells (n, C): (C, q + w).
+
+        Rows may be left out of cells that they belong to no more than ``least``.
+        """
+        if not self._is_sparse(member, least):
             return np.asarray(member.T @ self.features)
-        linear = member.T @ self.columns
-        i, j = pairs(self.d)
-        products = [((self.z * own[:, None]).T @ self.z)[i, j] for own in member.T]
-        parts = [linear[:, : self.d + 1], np.stack(products), linear[:, self.d + 1 :]]
-        return np.concatenate(parts, axis=1)
+        d, q = self.d, n_quadratic(self.d)
+        i, j = pairs(d)
+        sums = np.empty((member.shape[1], q + self.onehot.shape[1]))
+        for c, own in enumerate(np.ascontiguousarray(member.T)):
+            some = np.flatnonzero(own > least)
+            root = np.sqrt(own[some])
+            part = self.columns[some] * root[:, None]
+            numbers = part[:, : d + 1]
+            products = numbers.T @ numbers
+            sums[c, : d + 1], sums[c, d + 1 : q] = products[0], products[1:, 1:][i, j]
+            sums[c, q:] = root @ part[:, d + 1 :]
+        return sums
+
+    def _is_sparse(self, member: Floats, least: float) -> bool:
+        """Whether sums take less time cell by cell, of the rows that belong to it."""
+        n, n_cells = member.shape
+        if spares_products(self.d, n_cells):
+            return True
+        if n * n_quadratic(self.d) < _LEAST_SPARSE:
+            return False
+        return bool(np.count_nonzero(member > least) < _SPARSE * member.size)
+
+
+def spares_products(d: int, n_cells: int) -> bool:
+    """Whether so few cells take less time than products of so many columns."""
+    return n_cells <= _FEW_CELLS and d >= _MANY_COLUMNS
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,9 +210,9 @@ class CellMixture:
         parts = [(log_weight + constant)[:, None], slope, squares, self.log_shares]
         return np.ascontiguousarray(np.concatenate(parts, axis=1).T)
 
-    def log_density(self, features: Floats) -> Floats:
-        """Of rows by their features (n, q + w), shape (n,)."""
-        return np.asarray(logsumexp(features @ self.coefficients(), axis=1))
+    def log_density(self, rows: CellRows) -> Floats:
+        """Of rows, shape (n,)."""
+        return np.asarray(logsumexp(rows.values(self.coefficients()), axis=1))
 
     def part(self, columns: list[int], shares: list[int]) -> "CellMixture":
         """The mixture of some columns of numbers and of categories."""
@@ -234,16 +264,37 @@ class CellMixture:
             ndtr((z[:, None] - self.mean[:, column]) / width) @ np.exp(self.log_weight)
         )
 
-    def quantiles(self, column: int, levels: Floats) -> Floats:
-        """Values of a column below which probabilities (n,) lie, by bisection."""
-        width = _TAIL * np.sqrt(self.covariance[:, column, column])
-        low = np.full(len(levels), (self.mean[:, column] - width).min())
-        high = np.full(len(levels), (self.mean[:, column] + width).max())
-        for _ in range(_BISECTIONS):
-            middle = (low + high) / 2
-            below = self.cdf(column, middle) < levels
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return high
+    def quantiles(self, columns: list[int], levels: Floats) -> Floats:
+        """Values of columns below which probabilities lie, shape (K, columns).
+
+        Levels are those of all columns (K,), or of each (K, columns).
+
+        By Newton's method for the normal quantile of the distribution function, which
+        is nearly straight; where steps do not shrink by half, bounds are halved.
+        """
+        mean = self.mean[:, columns].T  # (columns, C)
+        width = np.sqrt(self.covariance[:, columns, columns]).T
+        weight = np.exp(self.log_weight)
+        wanted = ndtri(np.clip(levels, *_LEVELS))
+        wanted = wanted.reshape(len(levels), -1)
+        high = np.repeat((mean + _TAIL * width).max(axis=1)[None], len(levels), axis=0)
+        low = np.repeat((mean - _TAIL * width).min(axis=1)[None], len(levels), axis=0)
+        x, moved = np.clip(mean @ weight + wanted, low, high), high - low
+        for _ in range(_MOST_STEPS):
+            away = (x[:, :, None] - mean) / width
+            reached = ndtri(np.clip(ndtr(away) @ weight, *_LEVELS))
+            low = np.where(reached < wanted, x, low)
+            high = np.where(reached < wanted, high, x)
+            slope = np.exp(reached**2 / 2) * ((np.exp(-(away**2) / 2) / width) @ weight)
+            with np.errstate(over="ignore"):
+                step = (wanted - reached) / np.maximum(slope, np.finfo(float).tiny)
+            is_astray = ~((x + step >= low) & (x + step <= high))
+            is_astray |= np.abs(step) > moved / 2
+            step = np.where(is_astray, (low + high) / 2 - x, step)
+            x, moved = x + step, np.abs(step)
+            if (moved <= _NEAR * (1 + np.abs(x))).all():
+                break
+        return np.asarray(x)
 
     def moments(self) -> Floats:
         """Weighted moments of the cells: what sums of their features would be."""

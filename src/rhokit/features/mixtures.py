@@ -5,24 +5,22 @@ of rows that were held out. A layer alone is smooth or detailed, not both; toget
 are, and what one of them made of chance the others do not share.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
-from sklearn.cluster import kmeans_plusplus
 
-from rhokit.fast import block_rows, map_blocks, small_algebra
+from rhokit.fast import block_rows, map_blocks
 from rhokit.features.cells import (
     CellMixture,
-    cell_features,
     centred,
     definite,
     n_quadratic,
 )
+from rhokit.features.starts import started
+from rhokit.features.weighted_rows import WeightedRows
 
 Floats = NDArray[np.float64]
 
@@ -34,12 +32,11 @@ _STRENGTH = 3.0
 # Multiplications of a step of expectation and maximisation that are worth their time;
 # and where cells have fewer rows than columns, which seldom gains.
 _MOST_WORK, _MOST_WORK_OF_FEW = 1e10, 3e8
-# Features that are kept rather than made again: 256 MB.
-_MOST_KEPT = 2**25
 _STEPS, _LAST_STEPS = 20, 5
-_LEAST_GAIN = 1e-2
-_LLOYD_STEPS = 8
-_START_ROWS = 2000
+# Rows are left out of the sums of cells that they belong to for a smaller share.
+_LEAST_SHARE = 1e-9
+# Nats per row that are a gain; in proportion to the columns, where these are more.
+_LEAST_GAIN, _FEW_COLUMNS = 1e-2, 20
 # Cells that lost their rows are dropped, and layers that hardly count.
 _LEAST_WEIGHT = 1e-2
 _LEAST_LAYER = 0.02
@@ -48,42 +45,6 @@ _STACKING_STEPS = 200
 _ROUNDING = 1e-12
 # How fast belonging to a cell falls with squared distance, where rows are not shared.
 _STEEPNESS = 1e8
-
-
-@dataclass(frozen=True, eq=False)
-class WeightedRows:
-    """Bent rows with masses, handed out as features block by block.
-
-    Parameters
-    ----------
-    z : array of shape (n, d)
-    onehot : array of shape (n, w)
-        Categories of all columns that have any; w may be zero.
-    mass : array of shape (n,)
-    """
-
-    z: Floats
-    onehot: Floats
-    mass: Floats
-
-    def __len__(self) -> int:
-        return len(self.z)
-
-    def among(self, which: NDArray[Any]) -> "WeightedRows":
-        """Some of the rows."""
-        return WeightedRows(self.z[which], self.onehot[which], self.mass[which])
-
-    def features(self, block: slice = slice(None)) -> Floats:
-        """Of a block of rows, shape (b, q + w)."""
-        n_features = n_quadratic(self.z.shape[1]) + self.onehot.shape[1]
-        if len(self) * n_features <= _MOST_KEPT:
-            return self._all_features[block]
-        return cell_features(self.z[block], self.onehot[block])
-
-    @cached_property
-    def _all_features(self) -> Floats:
-        """Of all rows: steps of expectation and maximisation ask again and again."""
-        return cell_features(self.z, self.onehot)
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,18 +191,50 @@ def fit_layer(
     floor: float,
     shares: Floats,
     rng: np.random.Generator,
+    steps: int = _STEPS,
 ) -> Layer:
     """A mixture of about so many cells, begun by k-means."""
-    moments, mass = _started(rows, n_cells, rng), rows.mass.sum()
+    moments, mass = started(rows, n_cells, rng), rows.mass.sum()
     prior = CellPrior.pooled(moments, rows.z.shape[1], strength / mass, 1 / mass, floor)
-    return improve_layer(Layer(moments, prior, n_cells), rows, shares, _STEPS)
+    return improve_layer(Layer(moments, prior, n_cells), rows, shares, steps)
+
+
+def fit_layers(
+    rows: WeightedRows,
+    n_cells: int,
+    strengths: Sequence[float],
+    floor: float,
+    shares: Floats,
+    rng: np.random.Generator,
+    *,
+    held: bool,
+) -> list[Layer]:
+    """Mixtures of about so many cells for each of these strengths of priors.
+
+    Each is begun by k-means of its own, since layers that differ say more together. But
+    if it is ``held``, that without a prior begins where the strongest one has left its
+    cells: it is sooner there, and of few rows makes less of chance.
+    """
+    found: dict[float, Layer] = {}
+    for strength in sorted(strengths, reverse=True):
+        if strength or not (found and held):
+            found[strength] = fit_layer(rows, n_cells, strength, floor, shares, rng)
+        else:
+            strongest = found[max(strengths)]
+            smoothing = strongest.prior.smoothing
+            prior = CellPrior.pooled(
+                strongest.moments, rows.z.shape[1], 0.0, smoothing, floor
+            )
+            free = replace(strongest, prior=prior)
+            found[strength] = improve_layer(free, rows, shares)
+    return [found[strength] for strength in strengths]
 
 
 def kernel_layer(
     rows: WeightedRows, n_cells: int, floor: float, rng: np.random.Generator
 ) -> KernelLayer:
     """Cells of k-means, as wide as their rows spread and a kernel does."""
-    moments = _started(rows, n_cells, rng)
+    moments = started(rows, n_cells, rng)
     prior = CellPrior.pooled(moments, rows.z.shape[1], 0.0, 1 / rows.mass.sum(), floor)
     if n_cells == 1:
         prior = replace(prior, strength=0.0)
@@ -260,7 +253,7 @@ def improve_layer(
             moments, d, known.strength, known.smoothing, known.floor
         )
         layer = replace(layer, moments=moments, prior=prior)
-        if likelihood - before < _LEAST_GAIN:
+        if likelihood - before < _LEAST_GAIN * max(1.0, d / _FEW_COLUMNS):
             break
         before = likelihood
     return layer
@@ -269,70 +262,34 @@ def improve_layer(
 def _step(rows: WeightedRows, coefficients: Floats) -> tuple[Floats, float]:
     """Sums of features by the cells that rows belong to, and the mean log-density."""
     sums: dict[int, Any] = {}
-    size = block_rows(max(coefficients.shape))
+    size, heaviest = block_rows(max(coefficients.shape)), rows.mass.max()
 
     def work(worker: int, block: slice) -> float:
-        features, mass = rows.features(block), rows.mass[block]
-        logits = features @ coefficients
+        own, mass = rows.cell_rows(block), rows.mass[block]
+        logits = own.values(coefficients)
         top = logits.max(axis=1)
-        np.exp(logits - top[:, None], out=logits)
+        logits -= top[:, None]
+        np.exp(logits, out=logits)
         total = logits.sum(axis=1)
         logits *= (mass / total)[:, None]
-        sums[worker] = sums.get(worker, 0) + logits.T @ features
+        sums[worker] = sums.get(worker, 0) + own.sums(logits, _LEAST_SHARE * heaviest)
         return float(mass @ (np.log(total) + top))
 
     likelihood = sum(map_blocks(work, len(rows), size)) / rows.mass.sum()
     return np.asarray(sum(sums[worker] for worker in sorted(sums))), likelihood
 
 
-def _started(rows: WeightedRows, n_cells: int, rng: np.random.Generator) -> Floats:
-    """Sums of features (C, q + w) of the clusters that k-means finds."""
-    z, mass = rows.z, rows.mass
-    if n_cells == 1 or not z.shape[1]:
-        return np.asarray(mass @ rows.features())[None]
-    most = min(len(z), max(_START_ROWS, 10 * n_cells))
-    some = np.sort(rng.choice(len(z), most, replace=False))
-    seed = int(rng.integers(2**31 - 1))
-    with small_algebra(n_cells):
-        centres, _ = kmeans_plusplus(
-            z[some], n_cells, sample_weight=mass[some], random_state=seed
-        )
-    for _ in range(_LLOYD_STEPS):
-        sums = _cluster_sums(rows, centres, lambda block: z[block])
-        seen = sums[:, 0] > 0
-        centres = sums[seen, 1:] / sums[seen, :1]
-    moments = _cluster_sums(rows, centres, rows.features)[:, 1:]
-    return moments[moments[:, 0] > 0]
-
-
-def _cluster_sums(rows: WeightedRows, centres: Floats, values: Any) -> Floats:
-    """Sums of masses and of weighted values by the nearest centre."""
-    lengths = (centres**2).sum(axis=1)
-    sums: dict[int, Any] = {}
-
-    def work(worker: int, block: slice) -> None:
-        nearest = (lengths - 2 * (rows.z[block] @ centres.T)).argmin(axis=1)
-        order = np.argsort(nearest, kind="stable")
-        mass = rows.mass[block][order]
-        own = np.column_stack([mass, mass[:, None] * values(block)[order]])
-        found, starts = np.unique(nearest[order], return_index=True)
-        total = np.zeros((len(centres), own.shape[1]))
-        total[found] = np.add.reduceat(own, starts, axis=0)
-        sums[worker] = sums.get(worker, 0) + total
-
-    map_blocks(work, len(rows), block_rows(len(centres)))
-    return np.asarray(sum(sums[worker] for worker in sorted(sums)))
-
-
-def settings(n_rows: int, d: int, n_cells: int | None) -> Iterator[tuple[int, float]]:
-    """Numbers of cells and strengths of priors that are worth a try.
+def settings(
+    n_rows: int, d: int, n_cells: int | None
+) -> Iterator[tuple[int, tuple[float, ...]]]:
+    """Numbers of cells that are worth a try, with strengths of priors for each.
 
     Where a number of cells is given, it is that, and a background of one cell.
     """
-    yield 1, 0.0
+    yield 1, (0.0,)
     if n_cells is not None:
         if 1 < n_cells <= n_rows:
-            yield n_cells, _STRENGTH
+            yield n_cells, (_STRENGTH,)
         return
     q = n_quadratic(d)
     for rung in _LADDER:
@@ -340,7 +297,7 @@ def settings(n_rows: int, d: int, n_cells: int | None) -> Iterator[tuple[int, fl
         too_slow = 4.0 * n_rows * q * rung > most and rung > 3
         if _LEAST_ROWS * rung > n_rows or too_slow:
             return
-        yield from ((rung, strength) for strength in (0.0, _STRENGTH, d + 1.0))
+        yield rung, (0.0, _STRENGTH, d + 1.0)
 
 
 def stacked_weights(logs: Floats, mass: Floats) -> Floats:
@@ -348,12 +305,12 @@ def stacked_weights(logs: Floats, mass: Floats) -> Floats:
 
     One row more belongs to all layers alike, so that none is ruled out by chance.
     """
-    weights = np.full(logs.shape[1], 1 / logs.shape[1])
+    n_layers = logs.shape[1]
+    weights = np.full(n_layers, 1 / n_layers)
+    # Relative to the best layer of each row: some term is one, so that no sum is zero.
+    ratios = np.exp(logs - logs.max(axis=1, keepdims=True))
     for _ in range(_STACKING_STEPS):
-        with np.errstate(divide="ignore"):
-            terms = logs + np.log(weights)
-        terms -= logsumexp(terms, axis=1, keepdims=True)
-        counts = mass @ np.exp(terms) + 1 / len(weights)
+        counts = weights * ((mass / (ratios @ weights)) @ ratios) + 1 / n_layers
         weights = counts / counts.sum()
     return weights
 
@@ -368,8 +325,8 @@ __all__ = [
     "CellPrior",
     "KernelLayer",
     "Layer",
-    "WeightedRows",
     "fit_layer",
+    "fit_layers",
     "improve_layer",
     "kernel_layer",
     "settings",

@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval
 
 from rhokit.core import GaussianKernel
 from rhokit.errors import DataError
-from rhokit.fast import block_rows
+from rhokit.fast import block_rows, small_algebra
 from rhokit.features.base import Columns, FeatureMap
 from rhokit.features.cells import (
     CellMixture,
@@ -169,7 +169,9 @@ class MosaicFeatures(FeatureMap):
         choice = MosaicChoice(
             rows, weights, zeros, self.schema_, floor, self.n_cells, self.random_state
         )
-        shapes, layers, layer_weights = choice.run(as_kernel=self.gamma is not None)
+        with small_algebra(self.n_features_in_):
+            found = choice.run(as_kernel=self.gamma is not None)
+        shapes, layers, layer_weights = found
         self.tried_ = choice.tried
         for name, value in shape_arrays(shapes, choice.ends).items():
             setattr(self, f"{name}_", value)
@@ -224,7 +226,7 @@ class MosaicFeatures(FeatureMap):
         if out is None:
             out = np.empty((len(rows), self.n_columns_))
         numbers = rows if self.schema_ is None else rows[:, self.schema_.is_number]
-        z, log_volume = self.shapes_.apply(numbers)
+        z, log_volume = self.shapes_.apply(numbers, with_volume=relative)
         d = z.shape[1]
         out[:, 0], out[:, 1 : d + 1] = 1, z
         out[:, d + 1 :] = onehot_of(self.schema_, rows)

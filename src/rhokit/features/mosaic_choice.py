@@ -1,7 +1,7 @@
 """How a mosaic is chosen: shapes of columns, layers of cells, and their weights."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,21 +9,25 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from rhokit.fast import map_jobs
+from rhokit.features.base import column_ends
 from rhokit.features.cells import CellMixture, mixed
 from rhokit.features.ends import ColumnEnds
 from rhokit.features.margins import Margins
 from rhokit.features.mixtures import (
     Layer,
-    WeightedRows,
     fit_layer,
+    fit_layers,
     improve_layer,
     kernel_layer,
     settings,
     stacked_weights,
     worthwhile,
 )
+from rhokit.features.reading import Reading
 from rhokit.features.sample import distinct_rows
+from rhokit.features.shape_fields import reading_of
 from rhokit.features.shapes import ColumnShapes
+from rhokit.features.weighted_rows import WeightedRows
 from rhokit.frames import Schema
 from rhokit.validation import generator
 
@@ -41,8 +45,10 @@ _MARGIN_ROWS = 200_000
 # second, twice; of more, once.
 _FEW_ROWS, _SOME_ROWS = 500, 2000
 _FOLDS = 5
+# Rows of a cell are few if they are less than so many for each column.
+_ROWS_PER_COLUMN = 2
 # Shapes are chosen from about so many rows, and compared by mixtures of so many cells.
-_SHAPE_ROWS, _SHAPE_CELLS, _SHAPE_STRENGTH = 2000, 10, 3.0
+_SHAPE_ROWS, _SHAPE_CELLS, _SHAPE_STRENGTH, _SHAPE_STEPS = 2000, 10, 3.0, 10
 _KERNEL_CELLS = 1024
 # Rows that a cell of a kernel density stands for, at least.
 _KERNEL_ROWS = 2
@@ -116,18 +122,20 @@ class MosaicChoice:
         rng = generator(random_state)
         self._seed = int(rng.integers(2**31 - 1))
         total = float(len(rows) if weights is None else weights.sum())
-        seen = slice(None) if weights is None else weights > 0
-        every, own = rows[seen], None if weights is None else weights[seen]
-        most = _most_rows(n_cells)
-        rows, mass = distinct_rows(rows, weights, most, rng)
         is_number = np.ones(rows.shape[1], bool) if schema is None else schema.is_number
+        every, own = rows if schema is None else rows[:, is_number], weights
+        if weights is not None:
+            every, own = every[weights > 0], weights[weights > 0]
+        most = _most_rows(n_cells)
+        self._is_whole = len(every) <= most
+        rows, mass = distinct_rows(rows, weights, most, rng)
         fold = np.empty(len(rows), dtype=np.intp)
         fold[rng.permutation(len(rows))] = np.arange(len(rows)) % _FOLDS
         numbers = rows[:, is_number].astype(np.float64)
-        self.ends = _ends(numbers, mass, fold, zeros[is_number], every[:, is_number])
+        self.ends = _ends(numbers, mass, fold, zeros[is_number], every)
         # Of tails, all rows know more, where there is time to ask them.
         n_margin = _MARGIN_ROWS if n_cells is None else most
-        self._margins = _margins(every[:, is_number], own, n_margin, rng)
+        self._margins = _margins(every, own, n_margin, rng, reading_of(self.ends))
         # Units of columns change the last digits of scaled rows, which must not count,
         # nor take a row beyond an end.
         rows = rows.astype(np.float32).astype(np.float64)
@@ -182,7 +190,7 @@ class MosaicChoice:
             own, its_mixture = self._score(bent)
             if own > score:
                 best, score, mixture = bent, own, its_mixture
-        splines = self._margins.splines(best, mixture)
+        splines = self._margins.splines(best, mixture, stay=False)
         if splines is None:
             return best
         mended = best.mended(splines)
@@ -192,18 +200,23 @@ class MosaicChoice:
         self, shapes: ColumnShapes, layers: list[Layer], weights: Floats
     ) -> tuple[ColumnShapes, list[Layer]]:
         """Splines that mend what all layers together have too much or too little of."""
-        if not len(shapes.splines) or not self._margins.has_tails:
+        if not self._margins.has_tails:
             return shapes, layers
-        before = shapes, layers
+        before, mass = (shapes, layers), self._mass
+        if not self._is_whole:
+            mass = self._margins.raked(self._numbers, mass)
+        moved = layers
         for _ in range(_MENDINGS):
+            layers = moved
             mixture = mixed([each.mixture(self.shares) for each in layers], weights)
-            splines = self._margins.splines(shapes, mixture)
+            splines = self._margins.splines(shapes, mixture, stay=True)
             shapes = shapes.mended(splines or shapes.splines)
-            rows, _ = self._bent(shapes)
-            layers = [improve_layer(each, rows, self.shares, 1) for each in layers]
-        after = shapes, layers
+            rows = replace(self._bent(shapes)[0], mass=mass)
+            moved = [improve_layer(each, rows, self.shares, 1) for each in layers]
+        # Cells move with the rows that are learned, once, as the last ones do here.
+        after = shapes, moved
         lost = self._likelihood(*before, weights) - self._likelihood(*after, weights)
-        return after if lost < _MOST_LOST else before
+        return (shapes, layers) if lost < _MOST_LOST else before
 
     def _likelihood(
         self, shapes: ColumnShapes, layers: list[Layer], weights: Floats
@@ -212,7 +225,7 @@ class MosaicChoice:
         rows, log_volume = self._bent(shapes)
         some = slice(None, None, max(1, len(rows) // _SOME_ROWS))
         mixture = mixed([each.mixture(self.shares) for each in layers], weights)
-        logs = mixture.log_density(rows.features(some)) + log_volume[some]
+        logs = mixture.log_density(rows.cell_rows(some)) + log_volume[some]
         return float(np.average(logs, weights=self._mass[some]))
 
     def _score(self, shapes: ColumnShapes) -> tuple[float, CellMixture]:
@@ -221,9 +234,17 @@ class MosaicChoice:
         out = self._held_out[0]
         inside = rows.among(~out)
         n_cells = min(self._n_cells or _SHAPE_CELLS, _SHAPE_CELLS, len(inside) // 8)
-        layer = self._fit(inside, [(max(1, n_cells), _SHAPE_STRENGTH)], 0)
+        layer = fit_layer(
+            inside,
+            max(1, n_cells),
+            _SHAPE_STRENGTH,
+            self._floor,
+            self.shares,
+            np.random.default_rng([n_cells, self._seed]),
+            steps=_SHAPE_STEPS,
+        )
         mixture = layer.mixture(self.shares)
-        logs = mixture.log_density(rows.among(out).features()) + log_volume[out]
+        logs = mixture.log_density(rows.among(out).cell_rows()) + log_volume[out]
         return float(np.average(logs, weights=self._mass[out])), mixture
 
     def _bent(self, shapes: ColumnShapes) -> tuple[WeightedRows, Floats]:
@@ -236,18 +257,20 @@ class MosaicChoice:
         """Layers that count, of all rows, and their weights (L,)."""
         n_left = int((~self._held_out[0]).sum())
         if not n_left:
-            return [self._fit(rows, [(1, 1.0)], 0)], np.ones(1)
-        tried = list(settings(n_left, rows.z.shape[1], self._n_cells))
+            return self._fit(rows, 1, (1.0,)), np.ones(1)
+        rungs = list(settings(n_left, rows.z.shape[1], self._n_cells))
+        tried = [(n, strength) for n, strengths in rungs for strength in strengths]
         folds = [rows.among(~out) for out in self._held_out]
-        jobs = [(fold, k) for fold in folds for k in range(len(tried))]
+        jobs = [(fold, *rung) for fold in folds for rung in rungs]
         # Layers of most cells take longest, and come first.
-        found = map_jobs(lambda job: self._fit(job[0], tried, job[1]), jobs[::-1])[::-1]
+        parts = map_jobs(lambda job: self._fit(*job), jobs[::-1])[::-1]
+        found = [layer for part in parts for layer in part]
         logs = []
         for fold, out in enumerate(self._held_out):
-            features = rows.among(out).features()
+            own = rows.among(out).cell_rows()
             layers = found[fold * len(tried) : (fold + 1) * len(tried)]
             mixtures = [layer.mixture(self.shares) for layer in layers]
-            logs.append(np.stack([m.log_density(features) for m in mixtures], axis=1))
+            logs.append(np.stack([m.log_density(own) for m in mixtures], axis=1))
         every = np.concatenate(logs)
         mass = np.concatenate([self._mass[out] for out in self._held_out])
         weights = stacked_weights(every, mass)
@@ -255,20 +278,24 @@ class MosaicChoice:
         kept = np.flatnonzero(worthwhile(weights))
 
         def of_all_rows(k: int) -> Layer:
-            if len(self._held_out) == 1:
-                return improve_layer(found[k], rows, self.shares)
-            return self._fit(rows, tried, k)
+            # Each from another fold in turn, since layers that differ say more.
+            fold = k % len(folds)
+            return improve_layer(found[fold * len(tried) + k], rows, self.shares)
 
         layers = map_jobs(of_all_rows, kept[::-1].tolist())[::-1]
         return layers, weights[kept] / weights[kept].sum()
 
     def _fit(
-        self, rows: WeightedRows, tried: Sequence[tuple[int, float]], k: int
-    ) -> Layer:
-        """The layer of setting k, whose seed is its place."""
-        n_cells, strength = tried[k]
-        rng = np.random.default_rng([k, self._seed])
-        return fit_layer(rows, n_cells, strength, self._floor, self.shares, rng)
+        self, rows: WeightedRows, n_cells: int, strengths: Sequence[float]
+    ) -> list[Layer]:
+        """Layers of so many cells, by which they are seeded."""
+        rng = np.random.default_rng([n_cells, self._seed])
+        # Of few rows for their columns, the layer without a prior is held.
+        few = len(rows) < _ROWS_PER_COLUMN * rows.z.shape[1] * n_cells
+        held = few or len(self._held_out) > 1
+        return fit_layers(
+            rows, n_cells, strengths, self._floor, self.shares, rng, held=held
+        )
 
     def _keep(
         self,
@@ -297,7 +324,9 @@ def _ends(
     every: NDArray[Any],
 ) -> list[ColumnEnds]:
     """Ends of columns (n, d) that no rows deny, of which ``every`` has all."""
-    extremes = zip(zeros, every.min(axis=0), every.max(axis=0), strict=True)
+    extremes = zip(
+        zeros, column_ends(every, np.min), column_ends(every, np.max), strict=True
+    )
     return [
         ColumnEnds.of(column, mass, *map(float, rest)).confirmed(column, mass, fold)
         for column, rest in zip(numbers.T, extremes, strict=True)
@@ -305,14 +334,18 @@ def _ends(
 
 
 def _margins(
-    rows: NDArray[Any], weights: Floats | None, most: int, rng: np.random.Generator
+    rows: NDArray[Any],
+    weights: NDArray[np.float64] | None,
+    most: int,
+    rng: np.random.Generator,
+    reading: Reading,
 ) -> Margins:
     """Quantiles of columns, from at most so many rows."""
     if len(rows) > most:
         some = rng.choice(len(rows), most, replace=False)
         rows, weights = rows[some], None if weights is None else weights[some]
     mass = np.ones(len(rows)) if weights is None else weights
-    return Margins.of(rows.astype(np.float64), mass)
+    return Margins.of(rows.astype(np.float64), mass, reading)
 
 
 def _most_rows(n_cells: int | None) -> int:

@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rhokit.features.bends import LOG
 from rhokit.features.ends import ColumnEnds
-from rhokit.features.shapes import LOG, ColumnShapes
+from rhokit.features.reading import Reading
+from rhokit.features.shapes import ColumnShapes
 from rhokit.records import ArrayField, Fields, Values, require
 
 # Rows of the tensor that says how values are read.
@@ -27,14 +29,24 @@ def shape_arrays(
 ) -> dict[str, NDArray[Any]]:
     """The tensors of these fields."""
     bends, own, knots = shapes.arrays()
-    reading = [[getattr(each, name) for each in ends] for name in _READING]
     return {
         "kinds": shapes.kind,
         "bends": bends,
         "ends": own,
-        "reading": np.array(reading, dtype=np.float64).reshape(len(_READING), -1),
+        "reading": _reading(ends),
         "knots": knots,
     }
+
+
+def reading_of(ends: list[ColumnEnds]) -> Reading:
+    """How values of columns with these ends are read."""
+    sides = np.array([[each.low, -each.high] for each in ends]).reshape(-1, 2).T
+    return Reading.of(_reading(ends), sides)
+
+
+def _reading(ends: list[ColumnEnds]) -> NDArray[np.float64]:
+    reading = [[getattr(each, name) for each in ends] for name in _READING]
+    return np.array(reading, dtype=np.float64).reshape(len(_READING), -1)
 
 
 def check_shapes(fitted: Values) -> None:
@@ -59,4 +71,4 @@ def check_shapes(fitted: Values) -> None:
     require(ascends and (slopes > 0).all(), "splines must ascend")
 
 
-__all__ = ["SHAPE_FIELDS", "check_shapes", "shape_arrays"]
+__all__ = ["SHAPE_FIELDS", "check_shapes", "reading_of", "shape_arrays"]

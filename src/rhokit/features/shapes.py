@@ -1,32 +1,20 @@
 """Invertible shapes of columns: straight or bent, with ends, mended by a spline."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rhokit.features.bends import ASINH, LINEAR, LOG, bend, bent_ends, unsoftened
 from rhokit.features.ends import ColumnEnds
+from rhokit.features.shape_choice import chosen_shape
 from rhokit.features.splines import Splines
 
 Floats = NDArray[np.float64]
 
-LINEAR, LOG, ASINH = 0, 1, 2
-# Where an inverse hyperbolic sine may be centred, as quantiles of the column, and how
-# wide its straight middle may be, in standard deviations.
-_CENTRES = (0.0, 0.1, 0.5, 0.9, 1.0)
-_WIDTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
-# How wide the bend at an end may be, in standard deviations of the bent column.
-_SOFTS = (0.03, 0.1, 0.3, 1.0)
-# Inverse hyperbolic sines that are tried with every such bend: these about an end, and
-# so many of the likeliest others, which takes less time than all.
-_END_WIDTHS, _LIKELIEST = (0.1, 0.3, 1.0, 3.0), 3
-# Nats per row that a shape must gain over a straight line to be worth it, and over a
-# logarithm, which keeps what is above zero there.
-_LEAST_GAIN, _LEAST_GAIN_OVER_LOG = 0.02, 0.01
-# Columns of fewer distinct values are steps, which no shape makes smooth.
-_LEAST_DISTINCT = 20
-_TINY = np.finfo(float).tiny
 # Columns are no farther away than this, in their own spreads: squares stay finite.
 _FARTHEST = 1e60
 # Of exponentials that stay finite.
@@ -105,8 +93,9 @@ class ColumnShapes:
         straight : bool
             Whether only lines are wanted, but for the ends.
         """
+        share = mass / mass.sum()
         parts = [
-            _chosen(column, mass, each, straight)
+            chosen_shape(np.ascontiguousarray(column), share, each, straight)
             for column, each in zip(rows.T, ends, strict=True)
         ]
         bends = np.array([each[1:6] for each in parts]).reshape(-1, 5).T
@@ -146,7 +135,7 @@ class ColumnShapes:
         """Column j (n,) without its spline, and the logarithm of its slope."""
         inside = np.clip(x, *self.turns(j))
         shape = self.kind[j], self.origin[j], self.unit[j], self.soft[j]
-        u, slope = _bend(inside, *shape, self.low[j], self.high[j])
+        u, slope = bend(inside, *shape, self.low[j], self.high[j])
         z = (u - self.centre[j]) / self.width[j]
         slope = slope - np.log(self.width[j])
         beyond = x - inside
@@ -163,24 +152,58 @@ class ColumnShapes:
             self.high[j] - high if high > 0 else np.inf,
         )
 
-    def apply(self, rows: NDArray[Any]) -> tuple[Floats, Floats]:
+    def apply(
+        self, rows: NDArray[Any], *, with_volume: bool = True
+    ) -> tuple[Floats, Floats]:
         """Bent rows (n, d), and logarithms of the volume that bending makes, (n,).
 
-        Rows beyond an end that holds for good get ``-inf``, and some place.
+        Rows beyond an end that holds for good get ``-inf``, and some place. Without the
+        volume, which takes most of the time, logarithms are zeros.
         """
-        z = np.array(rows, dtype=np.float64)
+        z = self._lines(rows)
         log_volume = np.zeros(len(z))
-        outside = self.outside(rows)
-        for j in range(z.shape[1]):
-            low, high = self.places(j)
-            x = np.where(z[:, j] > self.low[j], z[:, j], np.maximum(z[:, j], low))
-            x = np.where(x < self.high[j], x, np.minimum(x, high))
+        for j, x in self._curved(rows):
             z[:, j], slope = self.bend(j, x)
-            log_volume += np.where(outside[:, j], -np.inf, slope)
-            if len(self.splines):
+            log_volume += slope
+            if len(self.splines) and with_volume:
                 z[:, j], slope = self.splines.apply(j, z[:, j])
                 log_volume += slope
+            elif len(self.splines):
+                z[:, j] = self.splines.place(j, z[:, j])
+        if not with_volume:
+            return z, np.zeros(len(z))
+        log_volume -= np.log(self.width[self._is_line]).sum()
+        log_volume[self.outside(rows).any(axis=1)] = -np.inf
         return z, log_volume
+
+    @cached_property
+    def _is_line(self) -> NDArray[np.bool_]:
+        """Which columns are straight, without ends (d,): all are bent at once."""
+        has_ends = np.isfinite(self.low) | np.isfinite(self.high)
+        return (self.kind == LINEAR) & ~has_ends & (not len(self.splines))
+
+    def _lines(self, rows: NDArray[Any]) -> Floats:
+        """Rows (n, d) with all columns bent as if they were straight."""
+        z = rows - self.centre
+        z /= self.width
+        return np.asarray(np.clip(z, -_FARTHEST, _FARTHEST, out=z))
+
+    def _curved(self, rows: NDArray[Any]) -> Iterator[tuple[int, Floats]]:
+        """The other columns (n,), held where their ends are."""
+        curved = np.flatnonzero(~self._is_line)
+        every = np.ascontiguousarray(rows.T[curved], dtype=np.float64)
+        for j, x in zip(curved.tolist(), every, strict=True):
+            low, high = self.places(j)
+            x = np.where(x > self.low[j], x, np.maximum(x, low))
+            yield j, np.where(x < self.high[j], x, np.minimum(x, high))
+
+    def breaks(self, j: int) -> Floats:
+        """Bent values where column j is not smooth: knots, and where it goes on."""
+        turns = np.array(self.turns(j))
+        z = self.bend(j, turns[np.isfinite(turns)])[0]
+        if not len(self.splines):
+            return z
+        return np.concatenate([self.splines.values[:, j], self.splines.place(j, z)])
 
     def places(self, j: int) -> tuple[float, float]:
         """Where values at the ends of column j are held; infinite for no such ends.
@@ -221,7 +244,7 @@ class ColumnShapes:
         """Column j of bent values (n,) between the turns, without a spline."""
         kind, origin, unit = self.kind[j], self.origin[j], self.unit[j]
         u = z * self.width[j] + self.centre[j]
-        v = _unsoftened(u, self.soft[j], *self.bent_ends(j))
+        v = unsoftened(u, self.soft[j], *self.bent_ends(j))
         if kind == LOG:
             return np.asarray(origin + np.exp(v))
         return np.asarray(origin + unit * np.sinh(v)) if kind == ASINH else v
@@ -229,7 +252,7 @@ class ColumnShapes:
     def bent_ends(self, j: int) -> tuple[float, float]:
         """Where column j ends once it is a logarithm or asinh."""
         shape = self.kind[j], self.origin[j], self.unit[j]
-        return _bent_ends(*shape, self.low[j], self.high[j])
+        return bent_ends(*shape, self.low[j], self.high[j])
 
     def part(self, kept: list[int]) -> "ColumnShapes":
         """Shapes of some of the columns."""
@@ -252,132 +275,4 @@ class ColumnShapes:
         return np.asarray((rows < self.low) & below | (rows > self.high) & above)
 
 
-def _bend(
-    x: Floats,
-    kind: int,
-    origin: float,
-    unit: float,
-    soft: float,
-    low: float,
-    high: float,
-) -> tuple[Floats, Floats]:
-    """A bent column without centre and width, and the logarithm of its slope."""
-    if kind == LOG:
-        v = np.log(x - origin)
-        slope = -v
-    elif kind == ASINH:
-        away = (x - origin) / unit
-        v = np.arcsinh(away)
-        # log1p(u²), where a square would be too large to be a number.
-        slope = -np.logaddexp(0, 2 * np.log(np.abs(away) + 1e-300)) / 2 - np.log(unit)
-    else:
-        v, slope = x, np.zeros(len(x))
-    low, high = _bent_ends(kind, origin, unit, low, high)
-    if np.isinf(low) and np.isinf(high):
-        return v, slope
-    u, more = v, np.zeros(len(v))
-    with np.errstate(over="ignore", divide="ignore"):
-        if np.isfinite(low):
-            away = np.maximum((v - low) / soft, _TINY)
-            u, more = u + soft * np.log(-np.expm1(-away)), more + 1 / np.expm1(away)
-        if np.isfinite(high):
-            away = np.maximum((high - v) / soft, _TINY)
-            u, more = u - soft * np.log(-np.expm1(-away)), more + 1 / np.expm1(away)
-    return u, slope + np.log1p(more)
-
-
-def _unsoftened(u: Floats, soft: float, low: float, high: float) -> Floats:
-    """What the bends at two ends made u of."""
-    if np.isfinite(low):
-        v = low + soft * np.logaddexp(0, (u - low) / soft)
-        if np.isfinite(high):
-            v = v - soft * np.logaddexp(0, (u - high) / soft)
-        return np.asarray(v)
-    if np.isfinite(high):
-        return np.asarray(high - soft * np.logaddexp(0, (high - u) / soft))
-    return u
-
-
-def _bent_ends(
-    kind: int, origin: float, unit: float, low: float, high: float
-) -> tuple[float, float]:
-    """Ends of a column that is bent."""
-    if kind == ASINH:
-        return tuple(np.arcsinh((np.array([low, high]) - origin) / unit).tolist())
-    if kind == LOG:
-        return -np.inf, float(np.log(high - origin))
-    return low, high
-
-
-def _chosen(
-    x: Floats, mass: Floats, ends: ColumnEnds, straight: bool
-) -> tuple[int, float, float, float, float, float, ColumnEnds]:
-    """Kind, origin, unit, soft, centre and width of a column's shape, and its ends."""
-    low, high = ends.low, ends.high
-    spread = np.sqrt(_variance(x, mass))
-    best, score = _softened(x, mass, (LINEAR, 0.0, 1.0), low, high)
-    distinct = np.unique(x)
-    if not straight and len(distinct) >= _LEAST_DISTINCT and spread > 0:
-        least_gain = _LEAST_GAIN
-        with_zero = ends.from_zero()
-        if np.isfinite(with_zero.low):
-            shape = LOG, with_zero.low, 1.0
-            log, own = _softened(x, mass, shape, with_zero.low, high)
-            if own > score + least_gain:
-                best, score, least_gain = log, own, _LEAST_GAIN_OVER_LOG
-        places = np.quantile(distinct, _CENTRES)
-        options = [(ASINH, b, s * spread) for b in places for s in _WIDTHS]
-        free = [_likelihood(x, mass, *each, 1.0, -np.inf, np.inf) for each in options]
-        tried = [options[place] for place in np.argsort(free)[-_LIKELIEST:]]
-        finite = [end for end in (low, high) if np.isfinite(end)]
-        tried += [(ASINH, end, s * spread) for end in finite for s in _END_WIDTHS]
-        bends = [_softened(x, mass, each, low, high) for each in tried]
-        asinh, own = max(bends, key=lambda bend: bend[1])
-        if own > score + least_gain:
-            best = asinh
-    if best[0] == LOG:
-        ends = ends.from_zero()
-    bent, _ = _bend(x, *best, ends.low, high)
-    width = np.sqrt(_variance(bent, mass))
-    centre = np.average(bent, weights=mass)
-    return *best, float(centre), float(width if width > 0 else 1.0), ends
-
-
-def _softened(
-    x: Floats,
-    mass: Floats,
-    shape: tuple[int, float, float],
-    low: float,
-    high: float,
-) -> tuple[tuple[int, float, float, float], float]:
-    """The shape with the likeliest bend at its ends, and its likelihood."""
-    ends = _bent_ends(*shape, low, high)
-    if np.isinf(ends).all():
-        return (*shape, 1.0), _likelihood(x, mass, *shape, 1.0, low, high)
-    spread = np.sqrt(_variance(_bend(x, *shape, 1.0, -np.inf, np.inf)[0], mass))
-    options = [(*shape, float(soft * spread)) for soft in _SOFTS]
-    scores = [_likelihood(x, mass, *each, low, high) for each in options]
-    best = int(np.argmax(scores))
-    return options[best], scores[best]
-
-
-def _likelihood(
-    x: Floats,
-    mass: Floats,
-    kind: int,
-    origin: float,
-    unit: float,
-    soft: float,
-    low: float,
-    high: float,
-) -> float:
-    """Log-likelihood of a bent column as a normal distribution, but for a constant."""
-    bent, slope = _bend(x, kind, origin, unit, soft, low, high)
-    variance = _variance(bent, mass)
-    if not variance > 0:
-        return -np.inf if kind else -np.log(_TINY) / 2
-    return float(np.average(slope, weights=mass) - np.log(variance) / 2)
-
-
-def _variance(x: Floats, mass: Floats) -> float:
-    return float(np.average((x - np.average(x, weights=mass)) ** 2, weights=mass))
+__all__ = ["ColumnShapes"]

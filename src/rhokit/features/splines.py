@@ -53,15 +53,25 @@ class Splines:
 
     def apply(self, column: int, x: Floats) -> tuple[Floats, Floats]:
         """Values (n,) of a column, and logarithms of the slopes there."""
+        y, (at, both, below, chord, a, b) = self._place(column, x)
+        rise = b * at**2 + 2 * chord * both + a * (1 - at) ** 2
+        return y, np.log(chord**2 * rise) - 2 * np.log(below)
+
+    def place(self, column: int, x: Floats) -> Floats:
+        """Values (n,) of a column alone."""
+        return self._place(column, x)[0]
+
+    def _place(self, column: int, x: Floats) -> tuple[Floats, tuple[Floats, ...]]:
+        """Values (n,) of a column, and what slopes there are made of."""
         knots, (x0, y0, width, chord, a, b) = self._pieces(column, x, self.knots)
         at = np.clip((x - x0) / width, 0, 1)
         both = at * (1 - at)
         below = chord + (a + b - 2 * chord) * both
         y = y0 + width * chord * (chord * at**2 + a * both) / below
-        rise = b * at**2 + 2 * chord * both + a * (1 - at) ** 2
-        log_slope = np.log(chord**2 * rise) - 2 * np.log(below)
         beyond = x - np.clip(x, knots[0], knots[-1])
-        return y + beyond * np.where(beyond < 0, a, b), log_slope
+        if beyond.any():
+            y = y + beyond * np.where(beyond < 0, a, b)
+        return y, (at, both, below, chord, a, b)
 
     def invert(self, column: int, y: Floats) -> Floats:
         """Where the function has these values (n,)."""

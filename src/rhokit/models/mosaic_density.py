@@ -1,7 +1,6 @@
 """The density of a mosaic, with what follows from its cells in closed form."""
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,21 +16,39 @@ from rhokit.plans import Scaling
 Floats = NDArray[np.float64]
 
 
-# Nodes of integrals over a normal variable: how far they reach, and how far apart they
-# are; terms of expansions; and cells that are worked on at once.
-_REACH, _STEP, _TERMS, _CELLS = 16.0, 0.05, 64, 256
+# Integrals over a normal variable go so far, in pieces of so many nodes: between whole
+# numbers up to the first, and between the knots of splines. Terms of expansions; and
+# cells that are worked on at once.
+_GRID, _REACH, _NODES, _TERMS, _CELLS = 12.0, 16.0, 8, 64, 256
 
 
-@cache
-def _nodes() -> tuple[Floats, Floats]:
-    """Nodes (N,), and weights (N, K) of normalised Hermite polynomials there."""
-    nodes = np.arange(-_REACH, _REACH + _STEP / 2, _STEP)
-    polynomials = [np.ones_like(nodes), nodes]
-    for k in range(1, _TERMS - 1):
-        last, before = polynomials[-1], polynomials[-2]
-        polynomials.append((nodes * last - np.sqrt(k) * before) / np.sqrt(k + 1))
-    density = _STEP * np.exp(-(nodes**2) / 2) / np.sqrt(2 * np.pi)
-    return nodes, np.stack(polynomials, axis=1) * density[:, None]
+def _nodes(breaks: Floats) -> tuple[Floats, Floats]:
+    """Nodes (C, N) of a normal variable, and their weights, by Gauss and Legendre.
+
+    Parameters
+    ----------
+    breaks : array of shape (C, P)
+        Where what is integrated is not smooth.
+    """
+    grid = np.concatenate([[-_REACH], np.arange(-_GRID, _GRID + 0.5), [_REACH]])
+    grid = np.broadcast_to(grid, (len(breaks), len(grid)))
+    inner = np.clip(breaks, -_REACH, _REACH)
+    ends = np.sort(np.concatenate([grid, inner], axis=1), axis=1)
+    at, weights = np.polynomial.legendre.leggauss(_NODES)
+    half = np.diff(ends, axis=1)[:, :, None] / 2
+    nodes = ends[:, :-1, None] + half * (1 + at)
+    density = half * weights * np.exp(-(nodes**2) / 2) / np.sqrt(2 * np.pi)
+    return nodes.reshape(len(breaks), -1), density.reshape(len(breaks), -1)
+
+
+def _hermite(x: Floats, nodes: Floats) -> Floats:
+    """Sums (C, K) of weighted values at nodes (C, N) times Hermite polynomials."""
+    last, before = np.ones_like(nodes), np.zeros_like(nodes)
+    sums = np.empty((len(x), _TERMS))
+    for k in range(_TERMS):
+        sums[:, k] = np.vecdot(x, last)
+        last, before = (nodes * last - np.sqrt(k) * before) / np.sqrt(k + 1), last
+    return sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,24 +188,22 @@ class MosaicDensity:
         return found
 
     def _expansions(self) -> tuple[Floats, Floats]:
-        """Columns in Hermite polynomials of their cells, (C, d, K), and mean squares.
-
-        By the trapezoidal rule, which for smooth functions of a normal variable errs by
-        less than any power of its step.
-        """
-        nodes, weights = _nodes()
+        """Columns in Hermite polynomials of cells, (C, d, K), and mean squares."""
         mean, covariance = self.mixture.mean, self.mixture.covariance
         width = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
         expansions = np.empty((*mean.shape, _TERMS))
         squares = np.empty(mean.shape)
         for j in range(mean.shape[1]):
+            breaks = self.shapes.breaks(j)
             for start in range(0, len(mean), _CELLS):
                 own = slice(start, start + _CELLS)
-                z = mean[own, j, None] + width[own, j, None] * nodes
+                middle, spread = mean[own, j, None], width[own, j, None]
+                nodes, weights = _nodes((breaks - middle) / spread)
+                z = middle + spread * nodes
                 with np.errstate(over="ignore"):
                     x = self.shapes.invert_column(j, z.ravel()).reshape(z.shape)
-                    expansions[own, j] = x @ weights
-                    squares[own, j] = x**2 @ weights[:, 0]
+                    expansions[own, j] = _hermite(x * weights, nodes)
+                    squares[own, j] = np.vecdot(x**2, weights)
         return expansions, squares
 
     # ---- one column -----------------------------------------------------------------
@@ -227,8 +242,8 @@ class MosaicDensity:
         levels = np.atleast_1d(np.asarray(q, dtype=float))
         if not ((levels >= 0) & (levels <= 1)).all():
             raise ValueError(f"q must be probabilities from 0 to 1, got {q!r}")
-        z = self.mixture.quantiles(0, levels)
-        scaled = self.shapes.invert(z[:, None])
+        z = self.mixture.quantiles([0], levels)
+        scaled = self.shapes.invert(z)
         return self.reading.in_units(scaled, self.scaling, self.dtype)[:, 0]
 
     def _refuse_columns(self, what: str) -> None:

@@ -24,6 +24,8 @@ _ENDS = (0.002, 0.998)
 _ROUNDING = 1e-6
 # Bent values of impossible rows.
 _FAR = 1e9
+# Shares of rows that no sum of others would show may be left out.
+_LEAST_SHARE = 1e-25
 # Weights of final cells below this have lost digits, and count for nothing.
 _LEAST_WEIGHT = 1e-290
 
@@ -97,7 +99,8 @@ class MosaicRepresentation(Representation):
             own = sums.setdefault(worker, np.zeros(shape))
             for k, each in enumerate(masses.T):
                 if each.any():
-                    own[k] += rows.sums(member * each[:, None])
+                    least = _LEAST_SHARE * each.max()
+                    own[k] += rows.sums(member * each[:, None], least)
             return np.asarray(masses.sum(axis=0))
 
         masses = self.plan.for_blocks(
@@ -315,8 +318,7 @@ class MosaicRepresentation(Representation):
     def extent(self, state: State) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Between quantiles of every column, and a little more."""
         mixture = self.mixture(state, np.full(state.n_outcomes, 1 / state.n_outcomes))
-        levels = np.array(_ENDS)
-        z = np.stack([mixture.quantiles(c, levels) for c in range(mixture.d)], axis=1)
+        z = mixture.quantiles(list(range(mixture.d)), np.array(_ENDS))
         low, high = self.mosaic.shapes_.invert(z)
         more = 0.05 * (high - low)
         shapes = self.mosaic.shapes_
