@@ -75,7 +75,7 @@ class Solution:
     def told(self, rows: BlendRows, weights: Floats) -> Told:
         """What is told of rows, by coefficients of their features as they are."""
         ridge = rows.features.astype(np.float64) @ weights + self.prior
-        votes = sum_over_cells(rows.cells, self._means)
+        votes = sum_over_cells(rows.cells, self.means)
         return Told(ridge, self._mean_of(votes), rows.noise)
 
     @property
@@ -84,7 +84,7 @@ class Solution:
         return self.blend.unwhitened(self.ridge.coefficients)
 
     @property
-    def _means(self) -> Floats:
+    def means(self) -> Floats:
         """Means of the outcomes in every cell, and whether it has rows (C, K + 1)."""
         return self._shares(self.table)
 
