@@ -120,8 +120,8 @@ def test_predicts_better_than_any_rule_does(kind):
     train, test = (rows[:400], target[:400]), (rows[400:], target[400:])
 
     def score(scale):
-        model = MODELS[kind](scale=scale, random_state=0).fit(*train)
-        return model.score(*test)
+        model = MODELS[kind](scale=scale, feature_map="landmarks", random_state=0)
+        return model.fit(*train).score(*test)
 
     fixed = max(map(score, ("std", "within")))
     assert score("auto") == score("learned") > fixed + 0.05
@@ -133,7 +133,8 @@ def test_never_below_the_best_rule_by_the_same_score(seed, is_noise):
     rows, values = planted(300, 4, seed)
     if is_noise:
         values = np.random.default_rng(seed).normal(size=len(rows))
-    model = QMRegressor(n_components=32, random_state=0).fit(rows, values)
+    model = QMRegressor(n_components=32, feature_map="landmarks", random_state=0)
+    model.fit(rows, values)
     exact = [each for each in model.candidates_ if each.feature_map == "exact"]
     rules = [each.score for each in exact if each.scale != "learned"]
     best = max(exact, key=lambda each: each.score)
@@ -152,7 +153,8 @@ def test_weights_are_copies():
 
 def test_learned_plans_merge_and_are_saved():
     rows, values = planted(300, 4)
-    made = QMRegressor(n_components=32, random_state=0).prepare(rows, values)
+    made = QMRegressor(n_components=32, feature_map="landmarks", random_state=0)
+    made.prepare(rows, values)
     parts = [made.blank().partial_fit(rows[i::2], values[i::2]) for i in (0, 1)]
     merged = loads(dumps(parts[0].merge(parts[1])))
     whole = made.partial_fit(rows, values)

@@ -76,7 +76,7 @@ class TestValues:
 
     def test_means_stay_inside_the_range(self):
         told = Told(np.array([[1.0, 1.7, 2.0]]), np.array([[1.0, 0.9, 0.82]]))
-        link = ValueLink(np.array([[1.0, -4.0, 1.0, 1e-4]]))
+        link = ValueLink(np.array([[1.0, -4.0, 1.0, 0.0, 1e-4]]))
         assert np.exp(link.logs(told, np.ones(3)))[0, 1] == pytest.approx(1.0)
 
 

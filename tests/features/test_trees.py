@@ -10,6 +10,7 @@ from rhokit.fast.trees import tree_cells
 from rhokit.features.growing import Growth, grow_forest, grown
 from rhokit.features.trees import (
     MOST_EDGES,
+    CellMeans,
     Forest,
     code_keys,
     distinct_codes,
@@ -28,7 +29,7 @@ def forest(rows):
     labels = (rows[:, 0] * rows[:, 1] > 0).astype(int)
     mass = np.ones(len(rows))
     settings = {"of_classes": True, "n_trees": 12, "most_cells": 10_000, "seed": 0}
-    return grow_forest(rows, labels, mass, **settings)
+    return grow_forest(rows, labels, mass, **settings)[0]
 
 
 def slow_cells(forest, codes):
@@ -144,6 +145,30 @@ class TestBags:
         assert found == {(1, 0.0): 5.0, (1, 1.0): 2.0, (2, 0.0): 3.0}
 
 
+class TestMeans:
+    """Values of cells that do not change."""
+
+    def test_they_are_means_over_bags(self, forest, rows):
+        codes, target = forest.codes(rows), rows[:, :2] ** 2
+        mass = np.random.default_rng(0).random(len(rows))
+        means = CellMeans.of(forest, codes, target, mass)
+        cells, apart = forest.cells(codes), forest.apart(codes)
+        for t, cell in ((0, cells[0, 0]), (5, cells[7, 5])):
+            own = (cells[:, t] == cell) & ~apart[:, t]
+            expected = np.average(target[own], axis=0, weights=mass[own])
+            assert_allclose(means.values[cell], expected)
+
+    def test_trees_that_know_a_row_are_not_asked_for_it(self, forest, rows):
+        codes = forest.codes(rows)
+        means = CellMeans.of(forest, codes, rows[:, :1], np.ones(len(rows)))
+        cells, apart = forest.cells(codes), forest.apart(codes)
+        found = means.told_apart(rows)
+        for i in range(20):
+            trees = apart[i] if apart[i].any() else np.ones(12, bool)
+            assert_allclose(found[i], means.values[cells[i, trees]].mean(axis=0))
+        assert_allclose(means.told(rows), means.values[cells].mean(axis=1))
+
+
 class TestGrowth:
     def test_nodes_are_those_of_scikit_learn(self, rows):
         codes = edged(rows, np.ones(len(rows)))[1]
@@ -181,7 +206,7 @@ class TestGrowth:
         order = np.random.default_rng(1).permutation(len(rows))
         twice = np.concatenate([order, order])
         labels = (rows[:, 0] * rows[:, 1] > 0).astype(int)
-        again = grow_forest(
+        again, _ = grow_forest(
             rows[twice],
             labels[twice],
             np.full(len(twice), 0.5),
@@ -196,4 +221,12 @@ class TestGrowth:
     def test_cells_are_no_more_than_asked_for(self, rows):
         labels = np.random.default_rng(0).integers(2, size=len(rows))
         settings = {"of_classes": True, "n_trees": 10, "most_cells": 100, "seed": 0}
-        assert grow_forest(rows, labels, np.ones(400), **settings).n_cells <= 100
+        assert grow_forest(rows, labels, np.ones(400), **settings)[0].n_cells <= 100
+
+    def test_columns_that_tell_targets_apart_are_important(self, rows):
+        settings = {"of_classes": False, "n_trees": 10, "most_cells": 9999, "seed": 0}
+        target = (rows[:, [2]] > 0) + rows[:, [4]] / 10
+        shares = grow_forest(rows, target, np.ones(400), **settings)[1]
+        assert_allclose(shares.sum(), 1)
+        assert shares.argmax() == 2
+        assert shares[4] > shares[[0, 1, 3]].max()

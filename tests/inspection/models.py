@@ -95,6 +95,7 @@ MAKERS = {
     "trained joint classes": lambda: _classes("QMClassifierSGD", QUICK),
     "values": lambda: _values("QMRegressor"),
     "two targets": _two_targets,
+    "levels": lambda: _values("QMRegressor", SMALL | {"feature_map": "landmarks"}),
     "trained values": lambda: _values("QMRegressorSGD", QUICK),
 }
 

@@ -44,8 +44,8 @@ def test_outcomes_are_pooled_by_their_weight():
     assert_allclose(found.fractions, expected, atol=1e-10)
     assert found.ranks is None
     assert len(spectrum(model).eigenvalues) == 3
-    assert len(spectrum(case("values").model).eigenvalues) == 1
-    assert len(spectrum(case("values").model, outcomes="each").eigenvalues) == 32
+    assert len(spectrum(case("levels").model).eigenvalues) == 1
+    assert len(spectrum(case("levels").model, outcomes="each").eigenvalues) == 32
 
 
 @pytest.mark.parametrize("outcomes", ["each", "pooled"])

@@ -285,7 +285,8 @@ class TestRejection:
 
     def test_from_a_model_that_rejects(self):
         """Rejects as that one did, until it is trained and learns its own threshold."""
-        start = DMKDClassifier(n_components=48, reject=0.2, random_state=0)
+        settings = {"n_components": 48, "feature_map": "landmarks", "random_state": 0}
+        start = DMKDClassifier(**settings, reject=0.2)
         start.fit(X, LABELS)
         model = DMKDClassifierSGD.from_estimator(start, rank=6, max_epochs=2)
         assert model.reject == 0.2

@@ -71,6 +71,15 @@ def slow_told(model, train, asked, trees=None):
     return own @ solved + prior, np.array(told), prior
 
 
+def noise_of(model, asked, apart=False):
+    """Logarithms of squared errors, of values."""
+    means = model.feature_map_.noise_
+    if means is None:
+        return None
+    scaled = model.plan_.scale(asked)
+    return means.told_apart(scaled) if apart else means.told(scaled)
+
+
 def test_features_are_those_of_landmarks_a_constant_and_lines(fitted):
     model, rows, target = fitted
     blend, scaled = model.feature_map_, model.plan_.scale(rows)
@@ -105,7 +114,7 @@ def test_answers_are_those_of_ridge_regression_and_cells(fitted):
     ridge, cells, prior = slow_told(model, (rows, target), (asked, target[:20]))
     blend = model.feature_map_
     link = LINKS[blend.link_](blend.coefficients_)
-    expected = link.logs(Told(ridge, cells), prior)
+    expected = link.logs(Told(ridge, cells, noise_of(model, asked)), prior)
     assert_allclose(model.model_.log_measured(asked), expected, atol=1e-6)
 
 
@@ -126,7 +135,8 @@ def test_rows_left_out_are_those_of_a_state_without_them(fitted):
         trees = [np.flatnonzero(apart[i])]
         own = rows[[i]], target[[i]]
         ridge, cells, _ = slow_told(model, (rows[rest], target[rest]), own, trees)
-        expected = link.logs(Told(ridge, cells), prior_of(mass))
+        noise = noise_of(model, rows[[i]], apart=True)
+        expected = link.logs(Told(ridge, cells, noise), prior_of(mass))
         # The prior, which hardly matters, is that of all rows.
         assert_allclose(found[i], expected[0], atol=0.02)
 

@@ -189,8 +189,8 @@ class BlendFeatures(FeatureMap):
         )
         self.kernel_ = kernel.draw(landmarks, None)
         self._root = _Root.of(self.kernel_, landmarks)
-        TableColumns.of(self).give_to(self.kernel_)
-        self.n_columns_ = self.n_components_ = landmarks.shape[1]
+        TableColumns(self.n_features_in_, None, self.schema_).give_to(self.kernel_)
+        self.n_columns_, self.n_components_ = landmarks.shape[1], self.n_features
 
     @property
     def link(self) -> Link:

@@ -1,6 +1,5 @@
 """How the trees of a forest are grown, by scikit-learn, on rows of their bags."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,8 +120,9 @@ def grow_forest(
     n_trees: int,
     most_cells: int,
     seed: int,
-) -> Forest:
-    """Trees that tell the targets of rows apart.
+) -> tuple[Forest, Floats]:
+    """Trees that tell the targets of rows apart, and what columns have a part in it.
+
 
     Rows, their order and copies among them matter as a weighted set alone.
 
@@ -136,6 +136,12 @@ def grow_forest(
     most_cells : int
         Of all trees together.
     seed : int
+
+    Returns
+    -------
+    forest : Forest
+    importances : array of shape (d,)
+        Shares of what splits make targets more alike, in the mean over trees.
     """
     edges, codes = edged(rows, mass)
     kept, sums = distinct_codes(codes, target, mass)
@@ -147,11 +153,17 @@ def grow_forest(
     errors = map_jobs(lambda kind: few.error(kind, seeds[:_TRIED_TREES]), _KINDS)
     kind = _KINDS[int(np.argmin(errors))]
     bags = in_bags(growth.codes, n_trees, _BAG_SHARE)
-    jobs: list[Callable[[], GrownTree]] = [
-        lambda t=t: grown(growth.tree(kind, bags[:, t], seeds[t]).tree_)  # type: ignore[misc]
-        for t in range(n_trees)
-    ]
-    return Forest.of(edges, map_jobs(lambda job: job(), jobs), _BAG_SHARE)
+
+    def grow(place: int) -> tuple[GrownTree, Floats]:
+        tree = growth.tree(kind, bags[:, place], seeds[place]).tree_
+        return grown(tree), np.asarray(tree.compute_feature_importances())
+
+    trees, shares = zip(*map_jobs(grow, range(n_trees)), strict=True)
+    importances = np.mean(shares, axis=0)
+    if not importances.any():  # no tree has a split
+        importances = np.ones(rows.shape[1])
+    forest = Forest.of(edges, list(trees), _BAG_SHARE)
+    return forest, importances / importances.sum()
 
 
 def grown(tree: Any) -> GrownTree:

@@ -17,6 +17,10 @@ PRIOR_SHARE = 1e-3
 # Of the range of values: no prediction is more certain.
 LEAST_SPREAD = 1e-6
 LEAST_VALUE = 1e-300
+# Of logarithms of spreads, on the way to those that are likeliest.
+_MOST_LOG = 20.0
+# How far noise is trusted: its trees have seen the errors of neighbours.
+_MOST_NOISE = 0.5
 MOMENTS = 3
 
 
@@ -154,14 +158,14 @@ class ValueLink(Link):
 
         def loss(t: Floats) -> tuple[float, Floats]:
             # Of Student's t with four degrees of freedom, which outliers do not rule.
-            log_s = signs @ t / 2
+            log_s = np.clip(signs @ t / 2, -_MOST_LOG, _MOST_LOG)
             ratio = error * np.exp(-2 * log_s) / 4
             value = share @ (log_s + 2.5 * np.log1p(ratio))
             slope = 0.5 * share * (1 - 5 * ratio / (1 + ratio))
             return float(value), np.asarray(slope @ signs)
 
         start = [float(np.log(max(share @ error, floor))), 0.5, 0.0]
-        bounds = [(None, None), (0, 2), (0, 2)]
+        bounds = [(None, None), (0, 2), (0, _MOST_NOISE)]
         t = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
         return np.array([a, t[0] - t[1:] @ centre, t[1], t[2], floor])
 

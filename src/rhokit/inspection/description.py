@@ -149,7 +149,7 @@ def row_weight(model: Model) -> float:
     >>> round(row_weight(model.fitted_model()), 6)
     50.0
     """
-    return float(model.weight.sum()) / model.readout.n_targets
+    return model.total_weight
 
 
 def kept_rank(model: Model) -> int | None:

@@ -184,6 +184,7 @@ def _is_one_pass(estimator: Any) -> bool:
 
 def _pooled(model: Model) -> Model:
     """The model with one outcome: all rows, whatever their target."""
+    model = model.inputs() or model
     assert model.state is not None
     if model.state.n_outcomes == 1:
         return model

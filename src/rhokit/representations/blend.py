@@ -287,6 +287,22 @@ class BlendRepresentation(Representation):
         )
         return plan, DensityMatrix(self.blend.over_columns(states)[None], weight)
 
+    def overlap_vector(self, state: State) -> NDArray[Any]:
+        r"""Shares of the cells, for the kernel that rows of the same cells have.
+
+        .. math:: k(x, y) = \frac1T \sum_c 1_c(x)\, 1_c(y) \le 1
+        """
+        shares = state.normalized()[0, self.blend.n_features :]
+        return np.asarray(shares / np.sqrt(self.blend.forest_.n_trees))
+
+    def cannot_integrate(self) -> ValueError:
+        """The error that says which models have integrals in closed form."""
+        return ValueError(
+            "integrals over columns are not known for a blend, which tells outcomes by "
+            'whole rows: fit with feature_map="landmarks", or, for the density of the '
+            "rows, DMKDE"
+        )
+
     # ---- memory ---------------------------------------------------------------------
 
     def memory(self, load: Load) -> MemoryEstimate:

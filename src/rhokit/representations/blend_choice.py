@@ -16,7 +16,6 @@ from rhokit.features.ridge import press_errors
 from rhokit.features.trees import CellMeans, distinct_codes, edged
 from rhokit.plans import Candidate, Plan, PlanRequest, Scaling
 from rhokit.plans.evidence import PROCESS_ROWS, ProcessMetric, process_metric
-from rhokit.plans.scaling import scaled_variances
 from rhokit.representations.base import Outcomes, State
 from rhokit.representations.blend import (
     BlendRepresentation,
@@ -91,7 +90,7 @@ class BlendChoice:
         scaling, gamma = plain.weighted(factors, self._units(spread))
         # The covariance is an overlap, of which densities have the square.
         gamma = 2 * gamma if self.request.gamma == "loo" else float(self.request.gamma)
-        blend = self._parts(spread, scaling, gamma, metric)
+        blend, importances = self._parts(spread, scaling, gamma, metric)
         plan = Plan(
             columns,
             scaling,
@@ -99,7 +98,7 @@ class BlendChoice:
             blend,
             BlendRepresentation.name,
             compares_outcomes=True,
-            importances=self._importances(scaling),
+            importances=np.add.reduceat(importances, columns.starts),
         )
         return self._brought_together(plan, metric.noise)
 
@@ -134,15 +133,6 @@ class BlendChoice:
         tied = None if is_number is None else ~is_number
         return process_metric(rows, centred / np.abs(centred).max(), mass, tied)
 
-    def _importances(self, scaling: Scaling) -> Floats:
-        """Spreads of the user's columns after scaling, as shares of their sum."""
-        squares = scaled_variances(scaling, self._rows, self._mass)
-        starts = self.batch.columns.starts
-        spreads = np.sqrt(np.add.reduceat(squares, starts))
-        if not spreads.any():
-            spreads = np.ones(len(spreads))
-        return np.asarray(spreads / spreads.sum())
-
     # ---- landmarks and trees --------------------------------------------------------
 
     def _parts(
@@ -151,7 +141,8 @@ class BlendChoice:
         scaling: Scaling,
         gamma: float,
         metric: ProcessMetric,
-    ) -> BlendFeatures:
+    ) -> tuple[BlendFeatures, Floats]:
+        """The map, and the importances (d,) of columns."""
         request, link = self.request, self.link_of.name
         wanted = request.feature_map
         if isinstance(wanted, str):
@@ -168,7 +159,7 @@ class BlendChoice:
         landmarks = LandmarkFeatures(
             gamma=gamma, n_components=blend.n_components, random_state=request.seed
         ).draw(scaled, self._mass)
-        forest = grow_forest(
+        forest, importances = grow_forest(
             scaled,
             self._targets(),
             self._mass,
@@ -182,7 +173,8 @@ class BlendChoice:
         if d <= _MOST_LINES:
             per_column = np.sqrt(metric.lines / d)
             lines = per_column * np.ptp(spread, axis=0) / _ranges(scaled)
-        return blend.made_of(landmarks.landmarks_, lines, forest)
+        made: BlendFeatures = blend.made_of(landmarks.landmarks_, lines, forest)
+        return made, importances
 
     def _targets(self) -> NDArray[Any]:
         """Targets as trees are told them."""
@@ -246,7 +238,7 @@ class BlendChoice:
         """Trees that tell large errors from small ones."""
         errors = self.link_of.log_errors(told, judges.truth, judges.mass)
         target = np.round(errors * _ERROR_STEPS) / _ERROR_STEPS
-        forest = grow_forest(
+        forest, _ = grow_forest(
             judges.rows,
             target,
             judges.mass,
