@@ -1,5 +1,6 @@
 """Ridge regression from sums over rows, with what it says of rows left out."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -106,6 +107,11 @@ def triangle_size(dim: int) -> int:
     return dim * (dim + 1) // 2
 
 
+def triangle_side(size: int) -> int:
+    """Columns of the largest matrix whose triangle has no more numbers."""
+    return (math.isqrt(8 * size + 1) - 1) // 2
+
+
 def packed(matrix: Floats) -> Floats:
     """The upper triangle of a symmetric matrix, row by row."""
     return np.asarray(matrix[np.triu_indices(len(matrix))])
@@ -113,7 +119,7 @@ def packed(matrix: Floats) -> Floats:
 
 def unpacked(triangle: Floats) -> Floats:
     """The symmetric matrix of an upper triangle."""
-    dim = int(np.sqrt(2 * len(triangle)))
+    dim = triangle_side(len(triangle))
     matrix = np.zeros((dim, dim))
     upper = np.triu_indices(dim)
     matrix[upper] = triangle
