@@ -11,6 +11,7 @@ Floats = NDArray[np.float64]
 
 # Share of the mean diagonal that is added until a matrix can be factored.
 _LEAST_RIDGE = 1e-13
+_FEW_ATTEMPTS = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,13 +39,16 @@ class Ridge:
     def of(cls, products: Floats, cross: Floats, strength: float) -> "Ridge":
         """The regression of sums G (F, F) and B (F, K) with λ."""
         mean = float(np.trace(products)) / len(products)
-        ridge = max(strength, _LEAST_RIDGE * mean)
+        ridge = max(strength, _LEAST_RIDGE * mean, np.finfo(float).tiny)
+        attempt = 0
         while True:
             try:
                 matrix = products + ridge * np.eye(len(products))
                 factor = cho_factor(matrix, lower=True, overwrite_a=True)
             except np.linalg.LinAlgError:
-                ridge *= 10  # rounding has made an eigenvalue negative
+                # Rounding has made an eigenvalue negative; or it is no sum of squares,
+                # for which there shall be no thousand attempts.
+                ridge *= 10.0**2 ** max(0, attempt - _FEW_ATTEMPTS)
                 continue
             return cls(factor, cho_solve(factor, cross))
 
