@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.tree import DecisionTreeClassifier, ExtraTreeRegressor
+from sklearn.tree import DecisionTreeClassifier
 
 from rhokit.fast import add_to_cells, sum_over_cells
 from rhokit.fast.trees import tree_cells
-from rhokit.features.growing import Growth, grow_forest, grown
+from rhokit.features.growing import grow_forest, grown
 from rhokit.features.trees import (
     MOST_EDGES,
     CellMeans,
@@ -181,26 +181,6 @@ class TestGrowth:
         cells = forest.cells(codes)[:, 0]
         pairs = np.unique(np.stack([leaves, cells]), axis=1)
         assert pairs.shape[1] == len(np.unique(leaves)) == len(np.unique(cells))
-
-    def test_the_error_is_that_of_all_pairs_of_trees(self, rows):
-        codes = edged(rows, np.ones(len(rows)))[1]
-        target = rows[:, :1] ** 2
-        growth = Growth(codes, target, np.ones(len(rows)), False, 10_000)
-        seeds, kind = [3, 1, 4, 1, 5, 9], (True, 1.0)
-        apart = ~in_bags(codes, len(seeds), 0.75)
-        trees = [growth.tree(kind, ~apart[:, t], seed) for t, seed in enumerate(seeds)]
-        assert all(isinstance(tree, ExtraTreeRegressor) for tree in trees)
-        residuals = np.stack(
-            [tree.predict(codes.astype(np.float32)) - target[:, 0] for tree in trees]
-        )
-        errors = []
-        for i in range(len(rows)):
-            own = np.flatnonzero(apart[i])
-            products = [
-                residuals[s, i] * residuals[t, i] for s in own for t in own if s != t
-            ]
-            errors += [np.mean(products)] if products else []
-        assert_allclose(growth.error(kind, seeds), np.mean(errors))
 
     def test_order_and_copies_do_not_matter(self, rows, forest):
         order = np.random.default_rng(1).permutation(len(rows))

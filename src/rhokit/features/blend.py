@@ -1,6 +1,7 @@
 """A blend: kernels in a learned metric, straight lines, and the boxes of trees."""
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -181,6 +182,12 @@ class BlendFeatures(FeatureMap):
         self.link_, self.coefficients_ = link.name, link.coefficients
         return self
 
+    def with_fewer_landmarks(self, most: int) -> Self:
+        """A map over some of the landmarks, where they have no say."""
+        step = max(1, len(self.landmarks_) // most)
+        landmarks = np.ascontiguousarray(self.landmarks_[::step][:most])
+        return copy(self).made_of(landmarks, self.lines_, self.forest_)
+
     def restore(self) -> None:
         landmarks = self.landmarks_
         assert self.gamma is not None
@@ -232,8 +239,11 @@ class BlendFeatures(FeatureMap):
         if len(self.lines_):
             features[:, m + 1 :] = columns * self.lines_.astype(self.dtype_)
         noise = None if self.noise_ is None else self.noise_.told(columns)
-        forest = self.forest_
-        return BlendRows(features, forest.cells(forest.codes(columns)), noise)
+        return BlendRows(features, self.cells(columns), noise)
+
+    def cells(self, columns: NDArray[Any]) -> NDArray[np.int32]:
+        """The cell of each tree that rows are in, shape (n, T)."""
+        return self.forest_.cells(self.forest_.codes(columns))
 
     def whitened(self, features: NDArray[Any]) -> NDArray[Any]:
         """Features (n, F), the kernel columns of which become states."""

@@ -24,14 +24,14 @@ from rhokit.features.trees import (
 
 Floats = NDArray[np.float64]
 
-# Splits at random places or at the best ones, of which share of the columns: the kind
-# that tells most about rows out of its bags is taken. More trees, and larger bags, tell
-# more, and cost more; out of their bags there must be enough trees to ask.
-_KINDS = ((True, 1.0), (True, 0.5), (False, "sqrt"), (False, 0.5))
-_TRIED_TREES = 8
+# Kinds of trees, which take turns: splits at random places or at the best ones, among
+# which share of the columns. Different kinds know more together than the better one
+# alone. Larger bags tell more, but out of them there must be trees enough to ask.
+_OF_CLASSES = ((True, 1.0), (True, 0.5))
+_OF_VALUES = ((True, 1.0), (False, 0.5))
 _BAG_SHARE = 0.75
-# Kinds are compared on so many rows, and trees grown on no more than so many.
-_TRIED_ROWS, _MOST_ROWS = 5_000, 2**19
+# Trees are grown on no more than so many rows.
+_MOST_ROWS = 2**19
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,42 +74,6 @@ class Growth:
         rows = self.codes[own].astype(np.float32)
         return made.fit(rows, self.target[own], sample_weight=self.mass[own])
 
-    def error(self, kind: tuple[bool, Any], seeds: list[int]) -> float:
-        r"""Squared error on rows out of bags, of infinitely many trees of a kind.
-
-        With residuals :math:`r_t` of m trees, that is the mean over pairs of trees,
-        :math:`(\|\sum_t r_t\|^2 - \sum_t \|r_t\|^2) / (m (m - 1))`.
-        """
-        apart = ~in_bags(self.codes, len(seeds), _BAG_SHARE)
-        rows, truth = self.codes.astype(np.float32), self._truth()
-        total, squares = np.zeros_like(truth), np.zeros(len(truth))
-        for place, seed in enumerate(seeds):
-            tree, own = self.tree(kind, ~apart[:, place], seed), apart[:, place]
-            if own.any():
-                residual = self._answers(tree, rows[own]) - truth[own]
-                total[own] += residual
-                squares[own] += np.vecdot(residual, residual)
-        count = apart.sum(axis=1)
-        pairs = count * (count - 1)
-        told = pairs > 0
-        if not told.any():
-            return 0.0
-        errors = (np.vecdot(total, total) - squares)[told] / pairs[told]
-        return float(np.average(errors, weights=self.mass[told]))
-
-    def _truth(self) -> Floats:
-        """What trees try to say of each row: one-hot classes, or values."""
-        if self.of_classes:
-            return np.eye(int(self.target.max()) + 1)[self.target]
-        return np.asarray(self.target.reshape(len(self.target), -1), dtype=float)
-
-    def _answers(self, tree: Any, rows: Any) -> Floats:
-        if not self.of_classes:
-            return np.asarray(tree.predict(rows).reshape(len(rows), -1))
-        found = np.zeros((len(rows), int(self.target.max()) + 1))
-        found[:, tree.classes_] = tree.predict_proba(rows)
-        return found
-
 
 def grow_forest(
     rows: NDArray[Any],
@@ -149,12 +113,11 @@ def grow_forest(
     growth = Growth(codes[kept], target[kept], sums, of_classes, most)
     growth = growth.first(_MOST_ROWS)
     seeds = np.random.default_rng(seed).integers(2**31 - 1, size=n_trees).tolist()
-    few = growth.first(_TRIED_ROWS)
-    errors = map_jobs(lambda kind: few.error(kind, seeds[:_TRIED_TREES]), _KINDS)
-    kind = _KINDS[int(np.argmin(errors))]
+    kinds = _OF_CLASSES if of_classes else _OF_VALUES
     bags = in_bags(growth.codes, n_trees, _BAG_SHARE)
 
     def grow(place: int) -> tuple[GrownTree, Floats]:
+        kind = kinds[place % len(kinds)]
         tree = growth.tree(kind, bags[:, place], seeds[place]).tree_
         return grown(tree), np.asarray(tree.compute_feature_importances())
 

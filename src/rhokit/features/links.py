@@ -21,6 +21,8 @@ LEAST_VALUE = 1e-300
 _MOST_LOG = 20.0
 # How far noise is trusted: its trees have seen the errors of neighbours.
 _MOST_NOISE = 0.5
+# Coefficients of the ridge regression below this are none.
+_NO_SAY = 1e-3
 MOMENTS = 3
 
 
@@ -57,6 +59,11 @@ class Link(ABC):
     n_coefficients: ClassVar[int]
     has_noise: ClassVar[bool] = False
     """Whether it matters how large errors are."""
+
+    @property
+    def needs_ridge(self) -> bool:
+        """Whether the ridge regression has a say."""
+        return bool(self.coefficients[:, 0].max() > _NO_SAY)
 
     @classmethod
     def log_errors(cls, told: Told, truth: Floats, mass: Floats) -> Floats:

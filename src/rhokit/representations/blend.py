@@ -159,6 +159,15 @@ def centred_sums(
     return products, cross - np.outer(sums, prior), prior, total
 
 
+def _masses(which: Any, weights: Floats | None, outcomes: Outcomes) -> Floats:
+    """Weights of rows in their outcomes, shape (b, K)."""
+    if outcomes.roots_of is None:
+        mass = np.ones(which.stop - which.start) if weights is None else weights[which]
+        return np.repeat(mass[:, None], outcomes.count, axis=1)
+    masses = outcomes.roots_of(which) ** 2
+    return masses if weights is None else masses * weights[which, None]
+
+
 class BlendRepresentation(Representation):
     """Sums of features, their products, and the cells that rows are in."""
 
@@ -196,7 +205,7 @@ class BlendRepresentation(Representation):
         self, rows: NDArray[Any], weights: Floats | None, outcomes: Outcomes
     ) -> BlendSums:
         """Sum features and cells up, per outcome."""
-        blend, roots_of, count = self.blend, outcomes.roots_of, outcomes.count
+        blend, count = self.blend, outcomes.count
         size, cells = blend.n_features, blend.forest_.n_cells
         grams: dict[int, GramSum] = {}
         cross: dict[int, Floats] = {}
@@ -207,17 +216,12 @@ class BlendRepresentation(Representation):
                 grams[worker] = GramSum(size, blend.dtype_)
                 cross[worker] = np.zeros((size, count))
                 tables[worker] = np.zeros((cells, count))
-            seen, mass = blend.read(columns), np.ones(len(columns))
+            seen, masses = blend.read(columns), _masses(which, weights, outcomes)
             features = blend.whitened(seen.features)
-            if weights is not None:
-                mass = weights[which]
-            masses = np.repeat(mass[:, None], count, axis=1)
-            if roots_of is not None:
-                masses *= roots_of(which) ** 2
             cross[worker] += features.T.astype(np.float64) @ masses
             add_to_cells(seen.cells, masses, tables[worker])
             if weights is not None:
-                features *= np.sqrt(mass).astype(blend.dtype_)[:, None]
+                features *= np.sqrt(weights[which]).astype(blend.dtype_)[:, None]
             grams[worker].add(features)
             return np.asarray(masses.sum(axis=0))
 
@@ -232,6 +236,22 @@ class BlendRepresentation(Representation):
             np.sum(found, axis=0),
             np.sum(products, axis=0),
         )
+
+    def cell_sums(
+        self, rows: NDArray[Any], weights: Floats | None, outcomes: Outcomes
+    ) -> Floats:
+        """The part of a total that cells have (K, C), which is quickly summed up."""
+        blend = self.blend
+        tables: dict[int, Floats] = {}
+
+        def use(worker: int, which: Any, columns: Any, log_scale: Any) -> None:
+            shape = blend.forest_.n_cells, outcomes.count
+            own = tables.setdefault(worker, np.zeros(shape))
+            masses = _masses(which, weights, outcomes)
+            add_to_cells(blend.cells(columns), masses, own)
+
+        self.plan.for_blocks(rows, use, batch_size=self.batch_size)
+        return np.asarray(np.sum([tables[w] for w in sorted(tables)], axis=0).T)
 
     def check_rank(self, rank: Any, owner: str) -> None:
         """Refuse any rank: there is one matrix for all outcomes."""

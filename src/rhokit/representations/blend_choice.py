@@ -32,11 +32,14 @@ _MOST_LINES = 128
 _STRENGTHS = 4.0 ** np.arange(-3, 4)
 # Rows that are left out to learn how both answers come together.
 _MOST_JUDGES, _JUDGED_AT_ONCE = 8000, 1000
-# Rows from which edges and metric are made.
+# Rows from which edges and metric are made, and products of features until the ridge
+# is known.
 _MOST_SEEN = 2**15
+# Where kernels have no say in classes, so many landmarks are enough.
+_FEW_LANDMARKS = 64
 # How many trees there are, and how many cells they may have together, which is what a
 # model is large by.
-_TREES = {"classes": 96, "values": 64}
+_TREES = 64
 _MOST_CELLS = {"classes": 2**23, "values": 2**16}
 # Parts of the range that targets are rounded to where trees are grown, so that units
 # do not show in their sums.
@@ -56,7 +59,6 @@ class BlendChoice:
     batch : Batch
     truth : array of shape (n, K)
         Outcomes of the rows, each of weight one.
-    outcomes : Outcomes
     link : {"classes", "values"}
     """
 
@@ -65,12 +67,11 @@ class BlendChoice:
         request: PlanRequest,
         batch: Batch,
         truth: Floats,
-        outcomes: Outcomes,
         link: str,
     ) -> None:
         seen = batch.mass > 0
         self.request, self.batch = request, batch
-        self.outcomes, self.link_of = outcomes, LINKS[link]
+        self.link_of = LINKS[link]
         self.rng = np.random.default_rng(request.seed)
         self._rows, self._mass = batch.rows[seen], batch.mass[seen]
         self._truth = truth[seen]
@@ -164,7 +165,7 @@ class BlendChoice:
             self._targets(),
             self._mass,
             of_classes=link == "classes",
-            n_trees=_TREES[link],
+            n_trees=_TREES,
             most_cells=_MOST_CELLS[link],
             seed=request.seed,
         )
@@ -187,34 +188,58 @@ class BlendChoice:
     def _brought_together(self, plan: Plan, noise: float) -> Plan:
         """The plan with the ridge and the link that suit rows left out."""
         blend: Any = plan.feature_map
-        state = BlendRepresentation(plan).total(
-            self.batch.rows, self.batch.weights, self.outcomes
-        )
-        judges = self._judges(plan)
-        # λ that is likely for rows of mean weight.
-        unit = noise * float(self._mass.mean())
-        strengths = np.asarray(_STRENGTHS * unit, dtype=np.float64)
-        errors = self._errors(blend, state, judges, strengths)
-        strength = float(strengths[int(np.argmin(errors))] / self._mass.sum())
-        solution = Solution.of(blend, state, self.link_of, strength)
+        judges, solution, errors, strength = self._with_ridge(plan, noise)
         told = judges.told(solution)
         means = None
         if self.link_of.has_noise:
             means = self._noise(judges, told)
             told = replace(told, noise=means.told_apart(judges.rows))
         link = self.link_of.fitted(told, judges.truth, judges.mass, solution.prior)
-        blend.bring_together(strength, link, means)
+        if not link.needs_ridge:
+            blend = blend.with_fewer_landmarks(_FEW_LANDMARKS)
+        blend.bring_together(strength / float(self._mass.sum()), link, means)
         count = len(judges.rows)
         tried = [
             Candidate("learned", blend.name, plan.gamma, -error, count)
             for error in errors.tolist()
         ]
-        return replace(plan, candidates=tuple(tried))
+        return replace(plan, feature_map=blend, candidates=tuple(tried))
 
-    def _judges(self, plan: Plan) -> "Judges":
-        """Some of the rows, as they are left out."""
-        count = len(self._rows)
-        some = np.sort(self.rng.permutation(count)[:_MOST_JUDGES])
+    def _with_ridge(
+        self, plan: Plan, noise: float
+    ) -> tuple["Judges", Solution, Floats, float]:
+        """Rows that judge, what all others say of them, errors for each λ, and λ.
+
+        Products of features are those of no more rows than needed to see the ridge.
+        """
+        blend: Any = plan.feature_map
+        representation = BlendRepresentation(plan)
+        some = np.arange(len(self._rows))
+        if len(some) > _MOST_SEEN:
+            some = np.sort(self.rng.choice(some, _MOST_SEEN, replace=False))
+        mass = self._mass[some]
+        state = representation.total(self._rows[some], mass, self._outcomes(some))
+        judges = self._judges(plan, some)
+        # λ that is likely for rows of mean weight.
+        strengths = np.asarray(_STRENGTHS * noise * mass.mean(), dtype=np.float64)
+        errors = self._errors(blend, state, judges, strengths)
+        strength = float(strengths[int(np.argmin(errors))])
+        share = strength / float(mass.sum())
+        solution = Solution.of(blend, state, self.link_of, share)
+        if len(some) < len(self._rows):
+            every = self._outcomes(np.arange(len(self._rows)))
+            cells = representation.cell_sums(self._rows, self._mass, every)
+            solution = replace(solution, table=np.ascontiguousarray(cells.T))
+        return judges, solution, errors, strength
+
+    def _outcomes(self, some: NDArray[np.intp]) -> Outcomes:
+        """Outcomes of some of the rows."""
+        roots = np.sqrt(self._truth[some])
+        return Outcomes(roots.shape[1], lambda which: roots[which])
+
+    def _judges(self, plan: Plan, known: NDArray[np.intp]) -> "Judges":
+        """Some of the known rows, as they are left out."""
+        some = np.sort(self.rng.permutation(known)[:_MOST_JUDGES])
         rows = plan.scale(self._rows[some])
         return Judges(rows, self._truth[some], self._mass[some])
 
@@ -299,6 +324,5 @@ def plan_blend(request: PlanRequest, batch: Batch, readout: Any) -> Plan:
             f"it together with its metric. Got {request.gamma!r} instead."
         )
     target = readout.encode(batch.target, batch.weights)
-    (outcomes,) = readout.outcomes(target)
     truth = readout.roots(target) ** 2
-    return BlendChoice(request, batch, truth, outcomes, readout.blend_link).run()
+    return BlendChoice(request, batch, truth, readout.blend_link).run()
