@@ -8,6 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import rhokit
 from rhokit import DMKDE, DataError
+from rhokit.features.reading import Reading
+from rhokit.plans import Scaling
 
 
 def table(n=3000, seed=0):
@@ -102,3 +104,15 @@ class TestOutsiders:
         X[3, 0] = -1
         with pytest.raises(DataError, match="below zero"):
             rhokit.loads(rhokit.dumps(fitted())).partial_fit(X)
+
+
+def test_steps_beyond_all_numbers_of_the_users_units_round_nothing():
+    """As a file may have them: a column of 1e-300 scaled by as much again."""
+    step = np.array([1e200, 1.0])
+    reading = Reading(np.zeros(2), step, *np.zeros((2, 2)), np.full(2, -9.0), step)
+    units = Scaling(np.zeros(2), np.array([1e-200, 1.0]))
+    rows = np.array([[2e200, 1.2]])
+    with np.errstate(over="ignore"):
+        found = reading.in_units(rows, units, np.dtype(np.float64))
+    assert found.shape == (1, 2)
+    assert found[0, 1] == 1.0

@@ -19,8 +19,9 @@ LEAST_SPREAD = 1e-6
 LEAST_VALUE = 1e-300
 # Of logarithms of spreads, on the way to those that are likeliest.
 _MOST_LOG = 20.0
-# How far noise is trusted: its trees have seen the errors of neighbours.
-_MOST_NOISE = 0.5
+# How far noise is trusted: its trees have seen the errors of neighbours, which matters
+# where rows are few.
+_FEW_ROWS, _MOST_NOISE_OF_FEW, _MOST_NOISE = 1000, 0.5, 1.0
 # Coefficients of the ridge regression below this are none.
 _NO_SAY = 1e-3
 MOMENTS = 3
@@ -172,7 +173,8 @@ class ValueLink(Link):
             return float(value), np.asarray(slope @ signs)
 
         start = [float(np.log(max(share @ error, floor))), 0.5, 0.0]
-        bounds = [(None, None), (0, 2), (0, _MOST_NOISE)]
+        most = _MOST_NOISE_OF_FEW if len(mass) < _FEW_ROWS else _MOST_NOISE
+        bounds = [(None, None), (0, 2), (0, most)]
         t = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
         return np.array([a, t[0] - t[1:] @ centre, t[1], t[2], floor])
 

@@ -136,7 +136,8 @@ class LocatedReadOut(LevelReadOut):
             mean, spread = self.located(model.log_left_out(sample))
             with np.errstate(divide="ignore", invalid="ignore"):
                 missed = np.where(spread > 0, (sample.target - mean) / spread, 0.0)
-            return [Residuals.of(each, sample.weight) for each in missed.T]
+            pairs = zip(missed.T, spread.T, strict=True)
+            return [Residuals.of(each, sample.weight, own) for each, own in pairs]
 
         found: list[Residuals] = model.cache.get("residuals", None, learn)
         return found

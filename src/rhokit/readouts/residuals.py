@@ -39,6 +39,9 @@ class Residuals:
         Standard deviation of the kernels.
     scale : float
         Of the wide distribution that is mixed in.
+    std : float
+        Standard deviation of what is missed, in units of the spreads' root mean
+        square: errors where spreads are small do not rule it.
     """
 
     values: Floats
@@ -47,15 +50,27 @@ class Residuals:
     shares: Floats
     width: float
     scale: float
+    std: float
 
     @classmethod
     def normal(cls) -> Self:
         """Standard normal residuals."""
-        return cls(np.empty(0), np.empty(0), np.zeros(1), np.ones(1), 1.0, 1.0)
+        return cls(np.empty(0), np.empty(0), np.zeros(1), np.ones(1), 1.0, 1.0, 1.0)
 
     @classmethod
-    def of(cls, missed: Floats, weight: Floats) -> Self:
-        """The distribution of a sample, with the width that rows left out choose."""
+    def of(cls, missed: Floats, weight: Floats, spread: Floats | None = None) -> Self:
+        """The distribution of a sample, with the width that rows left out choose.
+
+        Parameters
+        ----------
+        missed : array of shape (n,)
+            In units of the spreads.
+        weight : array of shape (n,)
+        spread : array of shape (n,), optional
+            One without it.
+        """
+        square = np.ones(len(missed)) if spread is None else spread**2
+        mean = (weight * square) @ missed**2 / (weight @ square)
         order = np.argsort(missed)
         values, mass = np.clip(missed[order], -_FARTHEST, _FARTHEST), weight[order]
         low, high = (
@@ -72,19 +87,13 @@ class Residuals:
         scores = [mass @ np.logaddexp(bulk + each, tail) for each in logs]
         width = thumb * float(_WIDTHS[int(np.argmax(scores))])
         centres, shares = _grouped(values, mass)
-        return cls(values, mass, centres, shares, width, scale)
+        std = float(np.sqrt(mean))
+        return cls(values, mass, centres, shares, width, scale, std)
 
     @staticmethod
     def cost(count: int) -> float:
         """Bytes that :meth:`of` takes for so many, or the time of filling them."""
         return 32.0 * count**2
-
-    @property
-    def std(self) -> float:
-        """Standard deviation about zero."""
-        if not len(self.values):
-            return 1.0
-        return float(np.sqrt(np.average(self.values**2, weights=self.weight)))
 
     def quantiles(self, levels: Floats) -> Floats:
         """Values that residuals stay below with probabilities (q,), conformal."""

@@ -28,6 +28,8 @@ Floats = NDArray[np.float64]
 
 # Lines of more columns than this are left out: kernels have them, too.
 _MOST_LINES = 128
+# Of few rows not all are landmarks: kernels are wide, and models small.
+_LANDMARKS_PER_ROW = 0.75
 # λ over that of the likeliest process.
 _STRENGTHS = 4.0 ** np.arange(-3, 4)
 # Rows that are left out to learn how both answers come together.
@@ -157,8 +159,11 @@ class BlendChoice:
         blend.set_params(gamma=gamma)
         self.batch.columns.give_to(blend)
         scaled = scaling.apply(self._rows)
+        most = max(1, int(_LANDMARKS_PER_ROW * len(scaled)))
         landmarks = LandmarkFeatures(
-            gamma=gamma, n_components=blend.n_components, random_state=request.seed
+            gamma=gamma,
+            n_components=min(blend.n_components, most),
+            random_state=request.seed,
         ).draw(scaled, self._mass)
         forest, importances = grow_forest(
             scaled,
