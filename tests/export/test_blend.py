@@ -1,6 +1,5 @@
 """Blends as files: classes and values, mixed columns, single precision, empty cells."""
 
-
 import numpy as np
 import onnxruntime
 import pytest
