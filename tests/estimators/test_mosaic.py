@@ -20,8 +20,8 @@ from rhokit import DMKDE, Stream
 from rhokit.batch import Batch
 from rhokit.datasets import clusters
 from rhokit.features import MosaicFeatures
-from rhokit.models import Model
 from rhokit.features.splines import Splines
+from rhokit.models import Model
 
 
 def skewed(n=3000, seed=0):

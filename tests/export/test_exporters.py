@@ -126,7 +126,7 @@ def test_a_representation_that_nobody_knows(monkeypatch, tmp_path):
     model = DMKDE(**GIVEN).fit(wine()[0])
     plan = replace(model.plan_, representation="unknown")
     other = model.with_model(replace(model.model_, plan=plan))
-    known = r"representations matrix, mean, mosaic, series, not"
+    known = r"representations blend, matrix, mean, mosaic, series, not"
     with pytest.raises(ValueError, match=known):
         export_onnx(other, tmp_path / "model.onnx")
 

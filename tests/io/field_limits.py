@@ -254,12 +254,32 @@ def grow(rng, draft, _):
     wanted = {each: new * pairs.get(each, 1) for each in together}
     if "t" in known and size == "K":
         wanted = {"K": new, "t": 1}
+    if "lines" in known:
+        wanted = _of_blend(draft, size, new, wanted)
     for path, axes in draft.origin.axes.items():
         if path in draft.tensors:
             draft.tensors[path] = _resized(draft.tensors[path], axes, wanted)
     for owner, key in places(draft.content):
         _resize_leaf(owner, key, wanted)
-    _keep_promises(draft)
+    _keep_promises(draft, wanted)
+
+
+def _of_blend(draft, size, new, wanted):
+    """Sizes of a blend: moments of targets; features, and products of these."""
+    links = [owner[key] for owner, key in members(draft.content) if key == "link"]
+    if size in ("K", "t") and links == ["values"]:
+        return {"t": new, "K": 3 * new}
+    lengths = {path.split(".")[-1]: len(each) for path, each in draft.tensors.items()}
+    lines = lengths["lines"]
+    if size == "d" and lines:
+        wanted, lines = {"d": new, "lines": new}, new
+    if size in ("m", "d"):
+        (place,) = (path for path in draft.tensors if path.endswith("lines"))
+        features = draft.tensors[place.replace("lines", "forest.features")]
+        count = wanted.get("m", lengths["landmarks"]) + 1 + lines
+        cells = int((features < 0).sum())
+        wanted |= {"p": count + cells, "f": count * (count + 1) // 2}
+    return wanted
 
 
 def _form(draft):
@@ -299,11 +319,17 @@ def _resize_leaf(owner, key, wanted):
         owner[key] = [[number] * length for number in range(wanted["m"])]
 
 
-def _keep_promises(draft):
+def _keep_promises(draft, wanted):
     """What must hold of tensors that have become longer."""
     for path, array in draft.tensors.items():
         if path.endswith("sample.keys"):
             draft.tensors[path] = np.arange(len(array), dtype=np.uint64)
+        elif path.endswith("state.total") and "p" in wanted:
+            draft.tensors[path] = np.abs(array)  # weights of cells have moved
+        elif path.endswith("importances") and "d" in wanted:
+            draft.tensors[path] = np.full(wanted["d"], 1 / wanted["d"])
+        elif path.endswith("edge_stops"):
+            draft.tensors[path] = np.sort(array)
         elif path.endswith("proposal.weights"):
             draft.tensors[path] = np.full(len(array), 1 / len(array))
 

@@ -51,6 +51,8 @@ SEEDS = (
     "density-mosaic-mixed",
     "density-mosaic-factor",
     "classes-mixed-factor",
+    "classes-blend",
+    "values-blend",
     "density-unfitted",
     "mean-complex",
     "classes-reject",

@@ -178,6 +178,8 @@ FRAME = Data(frame(), parts(plane(), TEXT))
 MIXED = Data(mixed())
 MIXED_CLASSES = Data(mixed(), parts(plane(), TEXT))
 MIXED_VALUES = Data(mixed(), values(plane()))
+FEW_CLASSES = Data(space(28), parts(space(28), (-2, 5)))
+FEW_VALUES = Data(space(28), values(space(28)))
 # Their first halves span the box of a grid.
 SPAN_LINE = Data(spanning(line()))
 SPAN_PLANE = Data(spanning(plane()))
@@ -436,6 +438,24 @@ def _outlier_cases():
     yield "outliers-prepared", prepared(estimator(DMKDOutlierDetector)), PLANE
 
 
+def blended(kind, **parameters):
+    few = {"n_components": 6, "gamma": "loo", "scale": "auto"}
+    return estimator(kind, **few | {"feature_map": "blend"} | parameters)
+
+
+def _blend_cases():
+    """Blends of few rows, whose trees are small."""
+    yield "classes-blend", fitted(blended(DMKDClassifier)), FEW_CLASSES
+    rejects = blended(DMKDClassifier, reject=0.1, dtype="float32")
+    yield "classes-blend-reject", fitted(rejects), FEW_CLASSES
+    yield "classes-blend-mixed", fitted(blended(DMKDClassifier)), MIXED_CLASSES
+    yield "classes-blend-prepared", prepared(blended(DMKDClassifier)), FEW_CLASSES
+    yield "values-blend", fitted(blended(QMRegressor)), FEW_VALUES
+    yield "values-blend-two", fitted(blended(QMRegressor, calibration=None)), PAIRS
+    yield "values-blend-mixed", fitted(blended(QMRegressor)), MIXED_VALUES
+    yield "values-blend-prepared", prepared(blended(QMRegressor)), FEW_VALUES
+
+
 def _trained_cases():
     yield "trained-density", fitted(trained("DMKDESGD")), Data(frame())
     moved = {"train_features": True, "feature_map": "landmarks"}
@@ -456,6 +476,7 @@ def _all_cases():
     yield from _mixed_cases()
     yield from _mosaic_cases()
     yield from _outlier_cases()
+    yield from _blend_cases()
     yield from _mean_cases()
     yield from _class_cases()
     yield from _joint_cases()
@@ -496,6 +517,14 @@ _MAPS = {
 MAPS = {
     name: Case(name, fitted_map(make), data) for name, (make, data) in _MAPS.items()
 }
+
+
+def _blend_of(data):
+    """The map, which is made for a target only."""
+    return fitted(blended(DMKDClassifier))(data).feature_map_
+
+
+MAPS["blend"] = Case("blend", _blend_of, FEW_CLASSES)
 
 
 def is_fitted(model):

@@ -100,7 +100,7 @@ class TestTheCollection:
     def test_is_small(self):
         for folder in FOLDERS:
             size = sum(path.stat().st_size for path in folder.iterdir())
-            assert size < 700_000
+            assert size < 800_000
 
 
 class TestMaking:

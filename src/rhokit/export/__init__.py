@@ -14,6 +14,7 @@ except ImportError as error:
 
 # Modules whose functions register themselves.
 from rhokit.export import (  # noqa: F401
+    blend_nodes,
     class_nodes,
     density_nodes,
     level_nodes,

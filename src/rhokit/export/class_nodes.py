@@ -36,7 +36,7 @@ def _density_classes(
     graph, log_priors = rows.graph, readout.log_priors(model.weight)
     logs = log_measured(model, rows)
     probabilities = posterior(logs, log_priors, LEAST_PROBABILITY)
-    log_density = log_sum(logs + log_priors) + model.log_norm()
+    log_density = _log_density(model, rows, logs + log_priors)
     known, places = readout.classes.tolist(), likeliest(probabilities)
     threshold = readout.threshold(model)
     if threshold is None:
@@ -47,6 +47,14 @@ def _density_classes(
         _add_labels_or(known, places, graph.node("Not", above), readout.reject_label)
     _add_probabilities(readout, probabilities)
     graph.output("log_density", log_density)
+
+
+def _log_density(model: Model, rows: Value, joint: Value) -> Value:
+    """Log-densities (n,): of the inputs alone, or the sum of what outcomes say."""
+    inputs = model.inputs()
+    if inputs is None:
+        return log_sum(joint) + model.log_norm()
+    return log_measured(inputs, rows).reshape(0) + inputs.log_norm()
 
 
 @READOUT_EXPORTERS.register(JointReadOut.name)

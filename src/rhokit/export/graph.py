@@ -5,7 +5,7 @@ the last node computes. Constants take the type of the value that they are combi
 with, so double precision stays double.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,7 @@ TEXT = np.dtype(object)
 DOUBLE = np.dtype(np.float64)
 SINGLE = np.dtype(np.float32)
 INTEGER = np.dtype(np.int64)
+PLACE = np.dtype(np.int32)
 _TRUTH = np.dtype(bool)
 
 
@@ -171,7 +172,7 @@ class Graph:
         self._inputs: list[Any] = []
         self._outputs: list[Any] = []
         self._known: dict[Any, Value] = {}
-        self._n_bytes = 0
+        self._n_bytes = self._n_names = 0
 
     @property
     def input_names(self) -> list[str]:
@@ -225,11 +226,36 @@ class Graph:
             each if isinstance(each, Value) else self.constant(np.asarray(each, own))
             for each in operands
         ]
-        name = f"/{operator.lower()}_{len(self._nodes)}"
+        name = self._name_of(operator)
         names = [each.name for each in inputs]
         made = [name, *(f"{name}_{k}" for k in range(1, n_outputs))]
         self._nodes.append(helper.make_node(operator, names, made, **attributes))
         return Value(self, name, own if dtype is None else dtype)
+
+    def repeat(self, times: int, start: Value, step: Callable[[Value], Value]) -> Value:
+        """What ``step`` makes of a value, done so many times over, in a loop."""
+        outside, self._nodes = self._nodes, []
+        count, going = (self._name_of(name) for name in ("count", "going"))
+        value = Value(self, self._name_of("value"), start.dtype)
+        made = step(value)
+        still, name = (self._name_of(name) for name in ("still", "loop"))
+        self._nodes.append(helper.make_node("Identity", [going], [still]))
+        body = helper.make_graph(
+            self._nodes,
+            f"{name}_body",
+            [_number(count, INTEGER), _number(going, _TRUTH), _tensor(value)],
+            [_number(still, _TRUTH), _tensor(made)],
+        )
+        self._nodes = outside
+        most = self.constant(np.array(times, dtype=np.int64)).name
+        loop = helper.make_node("Loop", [most, "", start.name], [name], body=body)
+        self._nodes.append(loop)
+        return Value(self, name, start.dtype)
+
+    def _name_of(self, operator: str) -> str:
+        """A name that nothing else has, in the graph and in its loops."""
+        self._n_names += 1
+        return f"/{operator.lower()}_{self._n_names - 1}"
 
     # ---- functions ---------------------------------------------------------------
 
@@ -298,6 +324,16 @@ def _element_type(dtype: np.dtype[Any]) -> int:
     if dtype == TEXT:
         return int(TensorProto.STRING)
     return int(helper.np_dtype_to_tensor_dtype(dtype))
+
+
+def _number(name: str, dtype: np.dtype[Any]) -> Any:
+    return helper.make_tensor_value_info(name, _element_type(dtype), [])
+
+
+def _tensor(value: Value) -> Any:
+    """Of any shape."""
+    kind = _element_type(value.dtype)
+    return helper.make_tensor_value_info(value.name, kind, None)
 
 
 def _described(name: str, dtype: np.dtype[Any], shape: Sequence[int]) -> Any:

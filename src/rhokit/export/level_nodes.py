@@ -16,7 +16,7 @@ from rhokit.export.distribution_nodes import (
 from rhokit.export.exporters import READOUT_EXPORTERS, Wanted, log_measured
 from rhokit.export.graph import Value
 from rhokit.models import Model
-from rhokit.readouts import LevelReadOut
+from rhokit.readouts import LevelReadOut, LocatedReadOut
 from rhokit.readouts.conformal import tails_of
 from rhokit.validation import check_levels
 
@@ -62,6 +62,50 @@ def _distributions(
         own = logs.take(np.arange(part.start, part.stop), axis=1)
         found = posterior(own, np.asarray(safe_log(model.weight[part])))
         pairs.append((found, output.landmarks_[:, 0]))
+    return pairs
+
+
+# ---- a mean and a spread of every row ----------------------------------------------
+
+
+@READOUT_EXPORTERS.register(LocatedReadOut.name)
+def _located_values(
+    readout: LocatedReadOut, model: Model, rows: Value, wanted: Wanted
+) -> None:
+    """The same outputs, of residuals in units of every row's spread."""
+    located, residuals = _located(readout, model, rows), readout.residuals(model)
+    known = list(zip(located, residuals, strict=True))
+    _add(readout, "mean", [mean.reshape(0) for mean, _ in located])
+    spreads = [(spread * own.std).reshape(0) for (_, spread), own in known]
+    _add(readout, "std", spreads)
+    (coverage,) = check_levels("coverage", wanted.coverage).tolist()
+    ends = [
+        mean + spread * own.interval(tails_of(coverage))[None]
+        for (mean, spread), own in known
+    ]
+    _add(readout, "interval", [_uncrossed(part) for part in ends], 2)
+    if wanted.quantiles is not None:
+        levels = check_levels("quantiles", wanted.quantiles)
+        parts = [
+            mean + spread * own.quantiles(levels)[None] for (mean, spread), own in known
+        ]
+        _add(readout, "quantiles", parts, len(levels))
+
+
+def _located(
+    readout: LocatedReadOut, model: Model, rows: Value
+) -> list[tuple[Value, Value]]:
+    """Mean and spread, both (n, 1), of every target."""
+    graph, logs = rows.graph, log_measured(model, rows)
+    pairs = []
+    for part, low, high in zip(readout.parts, readout.low, readout.high, strict=True):
+        own = logs.take(np.arange(part.start, part.stop), axis=1)
+        moments = graph.exp(own - own.column(0))
+        mean, square = moments.column(1), moments.column(2)
+        variance = graph.node("Max", square - mean * mean, 0.0)
+        least = np.finfo(float).eps * max(abs(low), abs(high))
+        spread = graph.node("Sqrt", variance) * float(high - low)
+        pairs.append((mean * float(high - low) + low, graph.node("Max", spread, least)))
     return pairs
 
 

@@ -13,10 +13,10 @@ Floats = NDArray[np.float64]
 
 # So much of the classes' shares is mixed into what cells say: what no cell has seen may
 # yet be.
-_PRIOR_SHARE = 1e-3
+PRIOR_SHARE = 1e-3
 # Of the range of values: no prediction is more certain.
-_LEAST_SPREAD = 1e-6
-_LEAST_VALUE = 1e-300
+LEAST_SPREAD = 1e-6
+LEAST_VALUE = 1e-300
 # Of logarithms of spreads, on the way to those that are likeliest.
 _MOST_LOG = 20.0
 # How far noise is trusted: its trees have seen the errors of neighbours, which matters
@@ -24,7 +24,7 @@ _MOST_LOG = 20.0
 _FEW_ROWS, _MOST_NOISE_OF_FEW, _MOST_NOISE = 1000, 0.5, 1.0
 # Coefficients of the ridge regression below this are none.
 _NO_SAY = 1e-3
-_MOMENTS = 3
+MOMENTS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +116,7 @@ class ClassLink(Link):
     def logs(self, told: Told, prior: Floats) -> Floats:
         """Logarithms of the probabilities over the priors."""
         (a, b), cells = self.coefficients[0], _log_shares(told.cells, prior)
-        log_prior = np.log(np.maximum(prior, _LEAST_VALUE))
+        log_prior = np.log(np.maximum(prior, LEAST_VALUE))
         return np.asarray(log_softmax(a * told.ridge + b * cells, axis=1) - log_prior)
 
 
@@ -144,7 +144,7 @@ class ValueLink(Link):
     def log_errors(cls, told: Told, truth: Floats, mass: Floats) -> Floats:
         """Of the means with the least squared error."""
         errors = []
-        for k in range(0, truth.shape[1], _MOMENTS):
+        for k in range(0, truth.shape[1], MOMENTS):
             error = _errors(told, truth, mass, k)[1]
             errors.append(np.log(error + _floor(error, mass)))
         return np.stack(errors, axis=1)
@@ -152,7 +152,7 @@ class ValueLink(Link):
     @classmethod
     def fitted(cls, told: Told, truth: Floats, mass: Floats, prior: Floats) -> Link:
         """Weights with the least squared error, spreads with the most likelihood."""
-        targets = range(0, truth.shape[1], _MOMENTS)
+        targets = range(0, truth.shape[1], MOMENTS)
         return cls(np.array([cls._of_target(told, truth, mass, k) for k in targets]))
 
     @staticmethod
@@ -182,15 +182,15 @@ class ValueLink(Link):
         """Logarithms of the moments of every target."""
         moments = np.empty_like(told.ridge)
         for place, (a, c0, c1, c2, floor) in enumerate(self.coefficients):
-            k = _MOMENTS * place
+            k = MOMENTS * place
             ridge, cells = told.ridge[:, k + 1], told.cells[:, k + 1]
             mean = np.clip(a * ridge + (1 - a) * cells, 0, 1)
             log_square = c0 + _signs(told, k, floor) @ [c1, c2]
-            spread = np.clip(np.exp(log_square / 2), _LEAST_SPREAD, 1)
+            spread = np.clip(np.exp(log_square / 2), LEAST_SPREAD, 1)
             moments[:, k] = 1
             moments[:, k + 1] = mean
             moments[:, k + 2] = mean**2 + spread**2
-        return np.log(np.maximum(moments, _LEAST_VALUE))
+        return np.log(np.maximum(moments, LEAST_VALUE))
 
 
 def _errors(told: Told, truth: Floats, mass: Floats, k: int) -> tuple[float, Floats]:
@@ -205,7 +205,7 @@ def _errors(told: Told, truth: Floats, mass: Floats, k: int) -> tuple[float, Flo
 
 def _floor(error: Floats, mass: Floats) -> float:
     """What is added to squared errors before their logarithm is taken."""
-    return max(float(np.average(error, weights=mass)) * 1e-2, _LEAST_SPREAD**2)
+    return max(float(np.average(error, weights=mass)) * 1e-2, LEAST_SPREAD**2)
 
 
 def _signs(told: Told, k: int, floor: float) -> Floats:
@@ -213,13 +213,13 @@ def _signs(told: Told, k: int, floor: float) -> Floats:
     cells = told.cells
     variance = np.maximum(cells[:, k + 2] - cells[:, k + 1] ** 2, 0)
     gap = (told.ridge[:, k + 1] - cells[:, k + 1]) ** 2
-    noise = np.zeros(len(cells)) if told.noise is None else told.noise[:, k // _MOMENTS]
+    noise = np.zeros(len(cells)) if told.noise is None else told.noise[:, k // MOMENTS]
     return np.column_stack([np.log(variance + gap + floor), noise])
 
 
 def _log_shares(cells: Floats, prior: Floats) -> Floats:
-    mixed = (1 - _PRIOR_SHARE) * cells + _PRIOR_SHARE * prior
-    return np.asarray(np.log(np.maximum(mixed, _LEAST_VALUE)))
+    mixed = (1 - PRIOR_SHARE) * cells + PRIOR_SHARE * prior
+    return np.asarray(np.log(np.maximum(mixed, LEAST_VALUE)))
 
 
 LINKS: dict[str, type[Link]] = {cls.name: cls for cls in (ClassLink, ValueLink)}

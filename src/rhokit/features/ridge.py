@@ -1,5 +1,6 @@
 """Ridge regression from sums over rows, with what it says of rows left out."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ Floats = NDArray[np.float64]
 
 # Share of the mean diagonal that is added until a matrix can be factored.
 _LEAST_RIDGE = 1e-13
+_FEW_ATTEMPTS = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,13 +39,16 @@ class Ridge:
     def of(cls, products: Floats, cross: Floats, strength: float) -> "Ridge":
         """The regression of sums G (F, F) and B (F, K) with λ."""
         mean = float(np.trace(products)) / len(products)
-        ridge = max(strength, _LEAST_RIDGE * mean)
+        ridge = max(strength, _LEAST_RIDGE * mean, np.finfo(float).tiny)
+        attempt = 0
         while True:
             try:
                 matrix = products + ridge * np.eye(len(products))
                 factor = cho_factor(matrix, lower=True, overwrite_a=True)
             except np.linalg.LinAlgError:
-                ridge *= 10  # rounding has made an eigenvalue negative
+                # Rounding has made an eigenvalue negative; or it is no sum of squares,
+                # for which there shall be no thousand attempts.
+                ridge *= 10.0**2 ** max(0, attempt - _FEW_ATTEMPTS)
                 continue
             return cls(factor, cho_solve(factor, cross))
 
@@ -106,6 +111,11 @@ def triangle_size(dim: int) -> int:
     return dim * (dim + 1) // 2
 
 
+def triangle_side(size: int) -> int:
+    """Columns of the largest matrix whose triangle has no more numbers."""
+    return (math.isqrt(8 * size + 1) - 1) // 2
+
+
 def packed(matrix: Floats) -> Floats:
     """The upper triangle of a symmetric matrix, row by row."""
     return np.asarray(matrix[np.triu_indices(len(matrix))])
@@ -113,7 +123,7 @@ def packed(matrix: Floats) -> Floats:
 
 def unpacked(triangle: Floats) -> Floats:
     """The symmetric matrix of an upper triangle."""
-    dim = int(np.sqrt(2 * len(triangle)))
+    dim = triangle_side(len(triangle))
     matrix = np.zeros((dim, dim))
     upper = np.triu_indices(dim)
     matrix[upper] = triangle

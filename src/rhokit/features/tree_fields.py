@@ -4,8 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from rhokit.features.trees import MOST_EDGES, CellMeans, Forest
+from rhokit.features.trees import MOST_EDGES, CellMeans, Forest, depth_of
 from rhokit.records import ArrayField, Build, Number, Reader, Record, Values, require
+
+# Rows of a block, bytes that each of them takes for every tree, and the time for each
+# of its levels.
+_ROWS, _PER_TREE = 2**10, 32
 
 
 def check_forest(forest: Values, reader: Reader) -> None:
@@ -24,13 +28,19 @@ def check_forest(forest: Values, reader: Reader) -> None:
         (np.sort(children[is_cell]) == numbers).all(),
         "children of cells must be their numbers",
     )
-    inner, own = children[~is_cell], np.flatnonzero(~is_cell)
+    # Wide enough for the node behind the last one.
+    inner, own = children[~is_cell].astype(np.int64), np.flatnonzero(~is_cell)
     require(
         (inner > own).all() and (inner + 1 < count).all(),
         "children must come behind their node",
     )
     rise = len(roots) > 0 and (np.diff(roots) > 0).all()
     require(rise and roots[-1] < count, "roots must rise, and be nodes")
+    reached = np.bincount(np.concatenate([roots, inner, inner + 1]), minlength=count)
+    require((reached == 1).all(), "nodes must be roots, or children of one node")
+    depth = depth_of(roots, features, children)
+    what = f"{len(roots)} trees, of up to {depth} levels,"
+    reader.claim(_ROWS * len(roots) * (_PER_TREE + depth), what)
     require(0 < forest["bag_share"] < 1, "bag_share must be a share")
 
 

@@ -64,6 +64,11 @@ class Forest:
         """Cells of all trees."""
         return int((self.features < 0).sum())
 
+    @property
+    def depth(self) -> int:
+        """The most nodes that a row is compared at in one tree."""
+        return depth_of(self.roots, self.features, self.children)
+
     def codes(self, rows: NDArray[np.floating]) -> Codes:
         """How many edges lie below each value of rows (n, d)."""
         return codes_of(rows, self.edges, self.edge_stops)
@@ -162,6 +167,17 @@ class CellMeans:
         answers = self.values[self.forest.cells(codes)]  # (n, T, t)
         sums = np.where(apart[:, :, None], answers, 0).sum(axis=1)
         return np.asarray(sums / apart.sum(axis=1)[:, None])
+
+
+def depth_of(
+    roots: NDArray[np.int32], features: NDArray[np.int16], children: NDArray[np.int32]
+) -> int:
+    """The depth of trees by their nodes, as a forest has them."""
+    nodes, depth = roots, 0
+    while len(nodes := nodes[features[nodes] >= 0]):
+        nodes = np.concatenate([children[nodes], children[nodes] + 1])
+        depth += 1
+    return depth
 
 
 def edges_of(rows: NDArray[np.floating], mass: Floats) -> list[Floats]:

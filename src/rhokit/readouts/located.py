@@ -94,6 +94,13 @@ class LocatedReadOut(LevelReadOut):
         """Moments must be as many as outcomes, of ranges that begin before they end."""
         check_levels_of_file(learned, reader, outcomes=_MOMENTS)
 
+    @classmethod
+    def claim_answers(cls, parameters: Values, learned: Values, reader: Reader) -> None:
+        """Residuals are compared with each other."""
+        count = reader.sizes.get("s", 0)
+        what = f"a sample of {count} rows, whose residuals are compared,"
+        reader.claim(Residuals.cost(count), what)
+
     # ---- answers --------------------------------------------------------------------
 
     def located(self, logs: Floats) -> tuple[Floats, Floats]:

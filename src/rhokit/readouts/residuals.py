@@ -90,6 +90,11 @@ class Residuals:
         std = float(np.sqrt(mean))
         return cls(values, mass, centres, shares, width, scale, std)
 
+    @staticmethod
+    def cost(count: int) -> float:
+        """Bytes that :meth:`of` takes for so many, or the time of filling them."""
+        return 32.0 * count**2
+
     def quantiles(self, levels: Floats) -> Floats:
         """Values that residuals stay below with probabilities (q,), conformal."""
         if not len(self.values):

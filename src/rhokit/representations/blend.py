@@ -12,7 +12,13 @@ from rhokit.fast import GramSum, add_to_cells, small_algebra, sum_over_cells
 from rhokit.features import BlendFeatures
 from rhokit.features.blend import BlendRows
 from rhokit.features.links import LINKS, Link, Told
-from rhokit.features.ridge import Ridge, packed, unpacked
+from rhokit.features.ridge import (
+    Ridge,
+    packed,
+    triangle_side,
+    triangle_size,
+    unpacked,
+)
 from rhokit.plans import Plan
 from rhokit.records import ArrayField, Reader, Record, Values, require
 from rhokit.representations.base import Measure, Outcomes, Representation, State
@@ -26,11 +32,17 @@ _NO_WEIGHT = 1e-12
 
 def _check_sums(values: Values, reader: Reader) -> None:
     """As many sums as there are features and cells, of weights not below zero."""
-    n_features, cells = reader.sizes["F"], reader.sizes["C"]
-    total, weight = values["total"], values["weight"]
+    total, weight, products = (values[k] for k in ("total", "weight", "products"))
+    n_features = triangle_side(len(products))
+    # A bare state has no map that would say how many there are.
+    cells = reader.sizes.get("C", total.shape[1] - n_features)
     require(
-        total.shape[1] == n_features + cells,
-        f"total must have sums of {n_features} features and {cells} cells",
+        triangle_size(n_features) == len(products),
+        "products must be those of whole rows of a triangle",
+    )
+    require(
+        total.shape[1] == n_features + cells and cells > 0,
+        f"total must have sums of {n_features} features and {max(cells, 1)} cells",
     )
     rounding = 1e-6 * max(1.0, float(weight.max()))
     require((total[:, n_features:] >= -rounding).all(), "total has negative weights")
@@ -75,7 +87,7 @@ class Solution:
     def told(self, rows: BlendRows, weights: Floats) -> Told:
         """What is told of rows, by coefficients of their features as they are."""
         ridge = rows.features.astype(np.float64) @ weights + self.prior
-        votes = sum_over_cells(rows.cells, self._means)
+        votes = sum_over_cells(rows.cells, self.means)
         return Told(ridge, self._mean_of(votes), rows.noise)
 
     @property
@@ -84,7 +96,7 @@ class Solution:
         return self.blend.unwhitened(self.ridge.coefficients)
 
     @property
-    def _means(self) -> Floats:
+    def means(self) -> Floats:
         """Means of the outcomes in every cell, and whether it has rows (C, K + 1)."""
         return self._shares(self.table)
 

@@ -17,6 +17,8 @@ _PLANNED_ROWS = 20_000
 _PLANNED_GRID_ROWS = 2**17
 # Kernel values of rows left out, against others.
 _PLANNED_PAIRS = 3 * 1024 * 5000 * 8
+# Rows that are left out of a blend, and their features while its ridge is chosen.
+_JUDGED_ROWS, _JUDGED_COPIES = 8_000, 4
 _COMPLEX = 16
 _NODE_NUMBERS = 24
 # What allocators keep for threads while they learn.
@@ -162,8 +164,10 @@ def estimate_blend_memory(feature_map: Any, load: Load) -> MemoryEstimate:
     numbers = 3 * size + 2 * d + 2 * forest.n_trees + 4 * load.n_outcomes
     block = min(load.batch_rows, rows) * numbers * 8
     nodes = len(forest.features) * 13
+    judged = _JUDGED_COPIES * _JUDGED_ROWS * size * 8
+    planned = _PLANNED_ROWS * (3 * d + 8) * 8 + 6 * size**2 * 8 + 10 * nodes
     return MemoryEstimate(
-        planning=int(_PLANNED_ROWS * (3 * d + 8) * 8 + 6 * size**2 * 8 + 10 * nodes),
+        planning=int(planned + judged),
         sums=int(3 * sums),
         workers=int(blas_threads() * (2 * sums + block) + _LEARNING_REST),
         batch=int(load.batch_copies * load.batch_rows * (d + 1) * 8),
