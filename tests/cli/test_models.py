@@ -70,7 +70,7 @@ def test_a_change_above_a_limit_ends_with_code_3(models, moved):
     above = run("compare", model, other, "--fail-above", ratio - 1e-6)
     assert above.code == 3
     assert "passed" in above.out
-    assert "the data have probably changed" in above.out
+    assert "changed" in above.out
     below = run("compare", model, other, "--fail-above", ratio + 1e-6)
     assert below.code == 0
     assert "kept" in below.out

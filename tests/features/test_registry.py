@@ -7,6 +7,7 @@ from sklearn.exceptions import NotFittedError
 from rhokit.batch import Columns
 from rhokit.features import (
     MAPS,
+    BlendFeatures,
     FeatureMap,
     FourierFeatures,
     GridFeatures,
@@ -30,14 +31,18 @@ PLAN = {
     "margin": 0.5,
 }
 every_name = pytest.mark.parametrize("name", planned_names())
+# Blends are made for a target, not fitted to rows.
+FITTED = [name for name in planned_names() if name != "blend"]
+every_fitted = pytest.mark.parametrize("name", FITTED)
 # A mosaic has columns, by which cells are measured, and no states to overlap.
 every_map_of_states = pytest.mark.parametrize(
-    "name", [name for name in planned_names() if name != "mosaic"]
+    "name", [name for name in FITTED if name != "mosaic"]
 )
 
 
 def test_names():
     expected = {
+        "blend": BlendFeatures,
         "fourier": FourierFeatures,
         "grid": GridFeatures,
         "landmarks": LandmarkFeatures,
@@ -48,12 +53,12 @@ def test_names():
     }
     assert expected == MAPS
     assert all(MAPS[name].name == name for name in MAPS)
-    names = ("fourier", "grid", "landmarks", "mosaic", "quadrature")
+    names = ("blend", "fourier", "grid", "landmarks", "mosaic", "quadrature")
     assert planned_names() == names
 
 
 class TestDeclared:
-    @every_name
+    @every_fitted
     def test_max_columns(self, name):
         rows = np.random.default_rng(0).normal(size=(9, 4))
         most = MAPS[name].max_columns
@@ -79,7 +84,7 @@ class TestDeclared:
         better = fitted.reach(ROWS).min() - fitted.reach(others).min() > 0.1
         assert better == MAPS[name].from_data
 
-    @every_name
+    @every_fitted
     def test_can_integrate(self, name):
         fitted = make_map(name, gamma=1.0, n_components=8).fit(ROWS)
         assert fitted.can_integrate == (name in ("grid", "landmarks"))
@@ -91,7 +96,7 @@ class TestDeclared:
 
     def test_representation(self):
         series = {name for name, cls in MAPS.items() if cls.representation != "matrix"}
-        assert series == {"grid", "mosaic"}
+        assert series == {"blend", "grid", "mosaic"}
         assert GridFeatures.representation == "series"
         assert MosaicFeatures.representation == "mosaic"
 
@@ -116,6 +121,7 @@ class TestPlanned:
         settings = {name: set(MAPS[name].settings) for name in planned_names()}
         common = {"gamma", "n_components", "random_state"}
         assert settings == {
+            "blend": common,
             "fourier": common,
             "grid": {"gamma", "margin"},
             "landmarks": common | {"normalize", "landmarks"},

@@ -12,12 +12,33 @@ from scipy.special import logsumexp
 from rhokit.models import left_out, mass
 from rhokit.models.gaps import kept_columns
 from rhokit.models.row_sample import MeasuredSample, RowSample
+from rhokit.readouts import DensityReadOut
+from rhokit.representations import Cache
 
 if TYPE_CHECKING:
     from rhokit.batch import Batch
     from rhokit.models.model import Model
 
 Floats = NDArray[np.float64]
+
+
+def inputs_of(model: Model) -> Model | None:
+    """The density of a model's rows, where its representation has one of its own."""
+    parts = model.representation.inputs(model.state)
+    if parts is None:
+        return None
+    plan, state = parts
+    made = replace(
+        model,
+        plan=plan,
+        readout=DensityReadOut(),
+        state=state,
+        sample=None,
+        rank=None,
+        cache=Cache(),
+    )
+    mass.never_warn_of_mass(made)
+    return made
 
 
 def log_density(model: Model, rows: NDArray[Any], logs: Floats | None = None) -> Floats:

@@ -14,7 +14,7 @@ from rhokit.models import densities, left_out, mass
 from rhokit.models.gaps import by_gaps
 from rhokit.models.row_sample import MeasuredSample, RowSample
 from rhokit.plans import Plan
-from rhokit.readouts import DensityReadOut, ReadOut
+from rhokit.readouts import ReadOut
 from rhokit.representations import REPRESENTATIONS, Cache, Representation, State
 
 Floats = NDArray[np.float64]
@@ -336,16 +336,7 @@ class Model:
         """
         if self.state is None:
             return None
-        found: Model | None = self.cache.get("inputs", None, self._inputs)
-        return found
-
-    def _inputs(self) -> Model | None:
-        parts = self.representation.inputs(self.state)
-        if parts is None:
-            return None
-        made = Model(parts[0], DensityReadOut(), parts[1], batch_size=self.batch_size)
-        mass.never_warn_of_mass(made)
-        return made
+        return self.cache.get("inputs", None, lambda: densities.inputs_of(self))
 
     def log_density(self, rows: NDArray[Any], logs: Floats | None = None) -> Floats:
         """Log-density of checked rows, whatever their outcome, shape (n,).
