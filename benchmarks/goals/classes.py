@@ -161,7 +161,8 @@ def judged(model, split, label):
 
 def chosen(model):
     """What a fitted classifier of ours decided by leave-one-out."""
-    exact = [each for each in model.candidates_ if each.feature_map == "exact"]
+    tried = model.candidates_
+    exact = [each for each in tried if each.feature_map == "exact"] or tried
     return {
         "map": type(model.feature_map_).__name__,
         "columns": model.feature_map_.n_columns_,

@@ -135,7 +135,7 @@ def test_p_values_of_real_rows_are_uniform(name, training):
 def test_p_values_of_learned_rows_are_their_ranks():
     rows = rows_of(300)
     p = DMKDOutlierDetector(random_state=0).fit(rows).p_values(rows)
-    assert_allclose(np.sort(p), np.arange(1, 301) / 301, rtol=0.01)  # two may be one
+    assert_allclose(np.sort(p), np.arange(1, 301) / 301, atol=1.1 / 301)  # or ties
 
 
 def test_rows_are_recognised_by_what_they_are():

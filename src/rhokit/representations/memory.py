@@ -143,7 +143,7 @@ def estimate_cell_memory(feature_map: Any, load: Load) -> MemoryEstimate:
     d = feature_map.n_numbers
     sums = load.n_outcomes * cells * m * 8
     rows = feature_map.rows_per_block(load.batch_rows, load.n_outcomes, None, 1)
-    block = min(load.batch_rows, rows) * (2 * m + 3 * cells) * 8
+    block = min(load.batch_rows, rows) * (3 * m + 5 * cells) * 8
     return MemoryEstimate(
         planning=int(_PLANNED_ROWS * (3 * d + 8) * 8 + 8 * cells * m * 8),
         sums=int(3 * sums),
