@@ -54,7 +54,7 @@ def _put(question, *arguments):
 def _target(model, rows):
     """Targets that the model knows, where it needs some."""
     readout = model.readout_
-    if readout.kind == "density":
+    if not readout.has_target:
         return []
     if readout.kind == "values":
         low = readout.low if readout.one_target else readout.low[None]

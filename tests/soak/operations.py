@@ -216,6 +216,8 @@ def leave_one_out(world, rng):
     which = np.flatnonzero(truth.weights >= 1)[:3]
     if model.rank is not None or len(truth) < 10 or not len(which):
         return
+    if model.readout_.recognises_rows:  # and leaves them out by itself
+        return
     rows, target = truth.data(which)
     found = model.score_samples(rows, target, leave_one_out=True)
     wanted = np.zeros(len(which))

@@ -1,6 +1,8 @@
 """Centres and spreads of columns, whatever their units and however far from zero."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,8 @@ _ROUNDING = 2 * float(np.finfo(np.float64).eps)
 _MISSED = 2.0**-34
 # Squares of numbers up to this, and of one over it, are far from the ends of numbers.
 _LARGE = 2.0**200
+# Of so many columns, ends are taken one by one.
+_FEW = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,14 +54,14 @@ class ColumnSpread:
         Extreme values are taken in units of powers of two, which round nothing, so
         that no square is too large or too small to be a number.
         """
-        low, high = (column_ends(rows, end) for end in (np.min, np.max))
+        low, high = (_ends(rows, end) for end in (np.min, np.max))
         size = np.maximum(-low, high)
         unit = power_of_two(size)
         if unit.max() < _LARGE and unit.min() > 1 / _LARGE:
             unit = np.ones(len(size))  # nothing is gained
         else:
             rows = rows / unit
-        centre = mass @ rows / mass.sum()
+        centre = np.average(rows, axis=0, weights=mass)
         rest, spread = _moments(rows - centre, mass)
         moved = np.abs(rest) > _MISSED * spread
         if moved.any():
@@ -97,7 +101,12 @@ def power_of_two(sizes: Floats) -> Floats:
 
 
 def _moments(centred: Floats, mass: Floats) -> tuple[Floats, Floats]:
-    """Means, and roots of mean squares, of rows that are given up."""
-    total = mass.sum()
-    mean = mass @ centred / total
-    return mean, np.sqrt(mass @ np.square(centred, out=centred) / total)
+    """Means, and roots of mean squares."""
+    mean = mass @ centred / mass.sum()
+    return mean, np.sqrt(np.average(centred**2, axis=0, weights=mass))
+
+
+def _ends(rows: Floats, end: Callable[..., Any]) -> Floats:
+    """Least or largest values of columns."""
+    few = rows.shape[1] <= _FEW
+    return np.asarray(column_ends(rows, end) if few else end(rows, axis=0))

@@ -48,6 +48,8 @@ class NearestRows:
 
         def query(rows: Floats, count: int) -> tuple[Floats, NDArray[np.intp]]:
             found, near = tree.query(rows, count)
+            # Points that are infinitely far away have the place behind the last one.
+            near = np.minimum(near, len(self.points) - 1)
             return np.reshape(found, (-1, count)), np.reshape(near, (-1, count))
 
         return query

@@ -69,7 +69,8 @@ class Residuals:
         spread : array of shape (n,), optional
             One without it.
         """
-        square = np.ones(len(missed)) if spread is None else spread**2
+        size = np.ones(len(missed)) if spread is None else spread
+        square = (size / size.max()) ** 2
         mean = (weight * square) @ missed**2 / (weight @ square)
         order = np.argsort(missed)
         values, mass = np.clip(missed[order], -_FARTHEST, _FARTHEST), weight[order]
