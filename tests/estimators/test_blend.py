@@ -119,6 +119,13 @@ class TestDistributions:
         assert abs(inside[~loud].mean() - 0.9) < 0.07
         assert (high - low)[loud].mean() > 2 * (high - low)[~loud].mean()
 
+    def test_rows_left_out_have_spreads_like_new_ones(self, values):
+        model, readout = values.model_, values.readout_
+        known = readout.located(model.log_left_out(model.sample))[1]
+        new = readout.located(model.log_measured(table(1000, seed=2)[0]))[1]
+        levels = [0.05, 0.5, 0.95]
+        assert_allclose(np.quantile(known, levels), np.quantile(new, levels), rtol=0.4)
+
     def test_standard_deviations_are_as_large_as_errors(self, values):
         rows, target, _ = table(4000, seed=2)
         mean, std = values.predict(rows, return_std=True)

@@ -189,7 +189,10 @@ class World:
         if not (self.loose if loose is None else loose):
             return answers_of(model, queries)
         copied = copy(model)
-        names = [n for n in SMOOTH if n != "predict_interval" and hasattr(copied, n)]
+        of_sample = {"predict_interval"}
+        if copied.readout_.name == "located":  # whose residuals are those of the sample
+            of_sample.add("predict_distribution")
+        names = [n for n in SMOOTH if n not in of_sample and hasattr(copied, n)]
         return {name: as_array(getattr(copied, name)(queries)) for name in names}
 
     def beside(self, model, truth, **changes):

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dtrtri
 
-from rhokit.batch import Columns as TableColumns
 from rhokit.fast import block_rows, small_algebra
 from rhokit.features.base import Columns, FeatureMap
 from rhokit.features.landmarks import LandmarkFeatures
@@ -196,7 +195,6 @@ class BlendFeatures(FeatureMap):
         )
         self.kernel_ = kernel.draw(landmarks, None)
         self._root = _Root.of(self.kernel_, landmarks)
-        TableColumns(self.n_features_in_, None, self.schema_).give_to(self.kernel_)
         self.n_columns_, self.n_components_ = landmarks.shape[1], self.n_features
 
     @property

@@ -138,6 +138,8 @@ def _left_out_of_cells(model: Model, sample: RowSample) -> Floats:
     """The same by a representation that knows how to leave rows out."""
     mass = model.readout.roots(sample.target) ** 2 * sample.weight[:, None]
     logs = model.representation.log_left_out(model.state, sample.rows, mass)
+    if model.representation.shares_sums:
+        return logs  # of all rows' priors already
     rest = weight_left(model, sample)
     # Others are divided by the outcomes' whole weights.
     return np.asarray(

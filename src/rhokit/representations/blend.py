@@ -27,7 +27,7 @@ from rhokit.representations.memory import Load, MemoryEstimate, estimate_blend_m
 Floats = NDArray[np.float64]
 
 # Weights of cells below this share of all rows are what rounding left of none.
-_NO_WEIGHT = 1e-12
+_NO_WEIGHT = 1e-9
 
 
 def _check_sums(values: Values, reader: Reader) -> None:

@@ -186,6 +186,7 @@ def _is_finite(target: Any) -> bool:
 
 # What a quick look takes for a target, by the kind of the read-out.
 _PLAIN_TARGETS: dict[str, Callable[[Any], bool]] = {
+    "outliers": lambda target: True,
     "density": lambda target: True,
     "classes": _is_label,
     "ordered": _is_label,
