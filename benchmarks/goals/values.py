@@ -51,7 +51,7 @@ def intervals(name, partitions, seed=0):
     case = f"{name}, {len(partitions)} partitions: QMRegressor"
 
     def make():
-        return QMRegressor(random_state=seed)
+        return QMRegressor(feature_map="landmarks", random_state=seed)
 
     yield from _interval_results(case, make, partitions, seed, has_goal=True)
 
