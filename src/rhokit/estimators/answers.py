@@ -306,11 +306,12 @@ def memory_estimate(
 
 
 def feature_importances(estimator: Any) -> NDArray[np.float64]:
-    """Spread of each column after scaling, as a share of all, shape (d,); sum one.
+    """How much each column counts, as a share of all, shape (d,); their sum is one.
 
-    Rows are compared by how far apart they are in these spreads: of ``scale="std"`` all
-    are equal, and a learned metric gives more to columns in which rows must be near to
-    have similar targets.
+    Of a blend, shares of what the splits of its trees make targets more alike. Of other
+    models, spreads of the columns after scaling, in which rows are compared: of
+    ``scale="std"`` all are equal, and a learned metric gives more to columns in which
+    rows must be near to have similar targets.
     """
     found = estimator.fitted_model().plan.importances
     if found is None:

@@ -7,6 +7,8 @@ BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
 CYCLE = (BLUE, ORANGE, GREEN, "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#8C8C00")
 INK, FAINT, PALE = "#333333", "#777777", "#d9dde3"
 SEQUENCE = "Blues"
+# Of a bar and the space around it, in inches.
+_BAR_HEIGHT = 0.28
 
 
 def pyplot(owner: str) -> Any:
@@ -25,6 +27,19 @@ def axes_for(owner: str, ax: Any, size: tuple[float, float]) -> Any:
     plt = pyplot(owner)
     if ax is None:
         _, ax = plt.subplots(figsize=size, layout="constrained")
+    return ax
+
+
+def named_bars(
+    display: Any, ax: Any, values: Any, names: Any, colours: Any, **style: Any
+) -> Any:
+    """Axes with a horizontal bar for each name, the first one on top."""
+    height = max(2.2, 1.1 + _BAR_HEIGHT * len(names))
+    ax = axes_for(type(display).__name__, ax, (6.4, height))
+    places = range(len(names))
+    ax.barh(places, values, **({"color": colours, "alpha": 0.75} | style))
+    ax.set_yticks(places, names)
+    ax.invert_yaxis()
     return ax
 
 

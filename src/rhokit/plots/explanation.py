@@ -6,10 +6,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rhokit.plots.canvas import BLUE, FAINT, ORANGE, axes_for, tidy
+from rhokit.plots.canvas import BLUE, FAINT, ORANGE, named_bars, tidy
 from rhokit.validation import check_count
-
-_ROW_HEIGHT = 0.28
 
 
 class ExplanationDisplay:
@@ -116,14 +114,10 @@ class ExplanationDisplay:
         """
         drawn = self.order[: self.k]
         values = np.asarray(self.contributions, float)[drawn]
-        height = max(2.2, 1.1 + _ROW_HEIGHT * len(drawn))
-        self.ax_ = ax = axes_for(type(self).__name__, ax, (6.4, height))
-        self.figure_ = ax.figure
         colours = [ORANGE if place == 0 else BLUE for place in range(len(drawn))]
-        places = np.arange(len(drawn))
-        ax.barh(places, values, **({"color": colours, "alpha": 0.75} | kwargs))
+        labels = [self.names[place] for place in drawn]
+        self.ax_ = ax = named_bars(self, ax, values, labels, colours, **kwargs)
+        self.figure_ = ax.figure
         ax.axvline(0, color=FAINT, linewidth=1)
-        ax.set_yticks(places, [self.names[place] for place in drawn])
-        ax.invert_yaxis()
         tidy(ax, title=self.text, x="nats less probable than usual, given the others")
         return self

@@ -7,14 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rhokit.inspection.subjects import column_names
-from rhokit.plots.canvas import BLUE, FAINT, axes_for, count, tidy
+from rhokit.plots.canvas import BLUE, FAINT, count, named_bars, tidy
 from rhokit.validation import check_count
-
-_ROW_HEIGHT = 0.28
 
 
 class ImportanceDisplay:
-    """Spreads of columns after scaling, as shares of all, the largest first.
+    """Importances of columns, as shares of all, the largest first.
+
+    Of a blend they are shares of what the splits of its trees make targets more alike;
+    of other models, of the columns' spreads after scaling.
 
     Parameters
     ----------
@@ -100,22 +101,17 @@ class ImportanceDisplay:
         names = self.names or [f"column {place}" for place in range(len(shares))]
         drawn, others = order[: self.k], order[self.k :]
         labels = [names[place] for place in drawn]
-        height = 1.1 + _ROW_HEIGHT * (len(drawn) + bool(len(others)))
-        self.ax_ = ax = axes_for(type(self).__name__, ax, (6.4, max(2.2, height)))
-        self.figure_ = ax.figure
-        style = {"color": BLUE, "alpha": 0.75} | kwargs
-        places = np.arange(len(drawn))
-        ax.barh(places, 100 * shares[drawn], **style)
+        values, colours = [*(100 * shares[drawn])], [BLUE] * len(drawn)
         if len(others):
-            rest = 100 * shares[others].sum()
-            ax.barh(len(drawn), rest, **(style | {"color": FAINT}))
+            values.append(100 * shares[others].sum())
+            colours.append(FAINT)
             labels.append(f"{len(others):,} more")
+        self.ax_ = ax = named_bars(self, ax, values, labels, colours, **kwargs)
+        self.figure_ = ax.figure
         even = 100 / len(shares)
         label = "all alike"
         ax.axvline(even, color=FAINT, linestyle="--", linewidth=1, label=label)
-        ax.set_yticks(np.arange(len(labels)), labels)
-        ax.invert_yaxis()
         ax.legend(frameon=False, loc="lower right", fontsize="small")
-        title = f"{count(len(shares), 'column')} by their spread after scaling"
-        tidy(ax, title=title, x="share of all spreads, %")
+        title = f"{count(len(shares), 'column')} by importance"
+        tidy(ax, title=title, x="share, %")
         return self
