@@ -76,6 +76,11 @@ class TestDefinition:
             sample(rows[seen == 1], target[seen == 1]),
         )
 
+    def test_rows_that_faded_to_nothing_are_not_there(self):
+        rows, target, _ = some_rows(0, 20)
+        faded = sample(rows, target).scale(1e-200).scale(1e-200)
+        assert_same_sample(faded, sample(rows, target, np.zeros(20)))
+
     @given(seed=seeds, counts=st.lists(st.integers(0, 4), min_size=1, max_size=20))
     def test_weight_k_is_k_copies(self, seed, counts):
         counts[0] = max(counts[0], 1)

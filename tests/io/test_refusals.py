@@ -197,6 +197,22 @@ class TestParameters:
         refuses("parameters.scale is missing", DENSITY, change)
 
 
+class TestSamples:
+    """Detectors answer by the rows that they kept."""
+
+    @pytest.mark.parametrize("name", ["outliers-clean", "outliers-mosaic"])
+    def test_a_detector_without_its_rows(self, name):
+        message = "a model of outliers must hold a sample of its rows"
+        refuses(message, name, put("model", "sample", None))
+
+    @pytest.mark.parametrize("name", [REJECT, VALUES, "outliers-clean"])
+    def test_rows_of_no_weight(self, name):
+        def change(draft):
+            draft.tensors["model.sample.weight"][:] = 0
+
+        refuses("sample.weight", name, change)
+
+
 class TestFields:
     @pytest.mark.parametrize(
         ("name", "owner", "field"),

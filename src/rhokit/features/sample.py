@@ -1,5 +1,6 @@
 """Rows as a weighted set: what tells them apart, and a sample without repetition."""
 
+import math
 import zlib
 from typing import Any
 
@@ -67,7 +68,11 @@ def row_keys(
     if rows.dtype.kind not in _NUMBERS:
         texts = (repr(row.tolist()).encode() for row in rows)
         rows = np.array([[zlib.crc32(text)] for text in texts]).reshape(len(rows), 1)
-    parts = [rows] if names is None else [rows, names.reshape(len(names), -1)]
+    parts = (
+        [rows]
+        if names is None
+        else [rows, names.reshape(len(names), math.prod(names.shape[1:]))]
+    )
     table = np.concatenate(parts, axis=1).astype(np.float64) + 0.0  # one zero only
     bits = np.ascontiguousarray(table).view(np.uint64)
     odd = 2 * np.random.default_rng(0).integers(2**63, size=bits.shape[1]) + 1

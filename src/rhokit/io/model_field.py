@@ -59,6 +59,16 @@ def _check_keys(values: Values, reader: Reader) -> None:
     require(below, "the keys of the sample must be below its bound")
 
 
+def _check_sample(readout: type[ReadOut], values: Values, reader: Reader) -> None:
+    """Rows of the sample have known targets, and are there where rows are compared."""
+    sample = values["sample"]
+    if sample is not None:
+        readout.check_sample(values["readout"].parts, sample.parts["target"], reader)
+    if readout.recognises_rows and values["state"] is not None:
+        there = sample is not None and "rows" in sample.parts
+        require(there, f"a model of {readout.kind} must hold a sample of its rows")
+
+
 def _check_plan(values: Values, reader: Reader) -> None:
     """Columns of categories are not scaled, and not every map takes them."""
     feature_map = values["feature_map"]
@@ -112,7 +122,7 @@ _PLAN = Record(
     importances=Maybe(ArrayField((None,), low=0), optional=True),
 )
 _TARGET = ArrayField(("s",), ("s", None), dtypes=("int64", "float64"))
-_WEIGHT = ArrayField(("s",), low=0)
+_WEIGHT = ArrayField(("s",), low=math.ulp(0.0))
 _SAMPLE = OneOf(
     rows=Record(
         RowSample,
@@ -199,9 +209,7 @@ class ModelField:
             name: rest[name].read(given[name], joined(path, name), reader)
             for name in ("readout", "state", "sample")
         }
-        if values["sample"] is not None:
-            target = values["sample"].parts["target"]
-            readout.check_sample(values["readout"].parts, target, reader)
+        _check_sample(readout, values, reader)
         return Build(Model, {"plan": plan, **values})
 
     def _readout_of(self, plan: Values) -> type[ReadOut]:

@@ -90,7 +90,7 @@ class RowSample:
         any row that comes, since those that had to make room have faded, too.
         """
         weight = self.weight * factor
-        faded = replace(self, weight=weight)
+        faded = replace(self, weight=weight).take(weight > 0)
         if len(weight) < self.size and self.bound is None:
             return faded
         counts = weight > _LEAST_SHARE * weight.max(initial=0)
