@@ -1,140 +1,163 @@
 """Anomalies side by side: how well detectors rank the rows of labelled sets.
 
-The sets are those of ADBench (Han et al., 2022), in two settings. *Contaminated*: a
-detector is fitted to all rows, sees no label, and scores the same rows. *Clean*: it is
-fitted to half of the rows that are no anomalies, and scores the others and the
-anomalies. Labels only judge the scores. Columns are standardised for everybody, by the
-rows of the fit, since distances need it.
+The sets are those of ADBench (Han et al., 2022), of each a random 2,000 rows at most,
+in two settings. *Contaminated*: a detector is fitted to all rows, sees no label, and
+scores the same rows. *Clean*: it is fitted to half of the rows that are no anomalies,
+and scores the others and the anomalies. Labels only judge the scores. Columns are
+standardised for everybody, by the rows of the fit, since distances need it. The seed of
+a run draws the rows and the halves, and is the detectors' own.
 
 rhokit's detector was made with every second set, by their names, from the first one on
-(``SEEN``); the others say what it does on sets that nobody looked at.
+(``SEEN``); the others say what it does on sets that it was not chosen by.
+
+A task is rhokit's detector, or all others in turn, on one set in one setting with one
+seed. Lines go to the results at once and stay until their task is measured afresh. Many
+fits take an instant: detectors share a process, which is ended if one takes too long.
 """
 
+import sys
+import time
 from functools import partial
+from importlib.util import find_spec
 
 import numpy as np
 from scipy.stats import rankdata
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.contest import Case, Limits, compete
+from benchmarks import anomaly_verdicts
+from benchmarks.anomaly_verdicts import AREA
+from benchmarks.contest.contestants import find
+from benchmarks.contest.elsewhere import Elsewhere, Failed, TooLong
 from benchmarks.contestants.detectors import CONTESTANTS
+from benchmarks.likelihood import allowed_threads, source_digest
 from benchmarks.real_data import load_arrays, readable
-from benchmarks.records import Result, n_cores
-from benchmarks.runs import SECONDS, Task
-from benchmarks.tables import number, text_table
+from benchmarks.records import Result
+from benchmarks.runs import Ledger, Task
 
-AREA = "ROC AUC"
-SETS = (
-    "aloi",
-    "annthyroid",
-    "breastw",
-    "cardiotocography",
-    "cover",
-    "donors",
-    "glass",
-    "http",
-    "internetads",
-    "landsat",
-    "letter",
-    "magic_gamma",
-    "mnist",
-    "musk",
-    "optdigits",
-    "pima",
-    "satimage-2",
-    "shuttle",
-    "spambase",
-    "thyroid",
-    "vertebral",
-    "wbc",
-    "wilt",
-    "wpbc",
-)
-SEEN = SETS[::2]
+RUN = Ledger
+N_SEEDS = 5
 SETTINGS = ("contaminated", "clean")
+SETS = anomaly_verdicts.SETS
 QUICK_SETS = ("letter", "thyroid")
 _MOST_ROWS, _QUICK_ROWS = 2_000, 1_000
-# In a quick run one of each kind must do: every process takes seconds to start.
-_QUICK_ABSENT = (
-    "PyOD CBLOF",
-    "PyOD COPOD",
-    "PyOD DIF",
-    "PyOD GMM",
-    "PyOD HBOS",
-    "PyOD INNE",
-    "PyOD LOF",
-    "PyOD MCD",
-    "PyOD OCSVM",
-)
+_PATIENCE, _QUICK_PATIENCE = 600, 60
 _FILES = {f"adbench/{name}": name for name in SETS}
 _MODULE = "benchmarks.contestants.detectors"
-_LEFT = ("detector",)
-_NOTE = """\
-Means over the sets. Mean rank: without a figure is last; such count as 0.5 in the mean.
-Above: rhokit's detector less this one, with the standard error of the difference over
-sets. Seconds: fit and scores, of the sets that have a figure."""
+_SIDES = {"rhokit": True, "others": False}
+# The rows of a first fit, in which detectors load and compile what they need.
+_WARM_ROWS = 200
 
 
 def tasks(quick):
-    """One for every set that is there, in each setting."""
-    limits = Limits(rounds=1, budget=3, patience=60 if quick else 600)
-    wanted = QUICK_SETS if quick else SETS
+    """Both sides on every set that is there, seed by seed."""
+    elsewhere = Elsewhere(_QUICK_PATIENCE if quick else _PATIENCE)
     most = _QUICK_ROWS if quick else _MOST_ROWS
-    taking_part = [c for c in CONTESTANTS if not (quick and c.name in _QUICK_ABSENT)]
-    for file in readable(file for file, name in _FILES.items() if name in wanted):
-        for setting in SETTINGS:
-            name = _FILES[file]
-            run = partial(results, name, setting, most, limits, taking_part)
-            yield Task(f"{name}, {setting}", run)
+    wanted = QUICK_SETS if quick else SETS
+    files = list(readable(file for file, name in _FILES.items() if name in wanted))
+    sides = {side: list(_taking_part(ours)) for side, ours in _SIDES.items()}
+    for seed in range(1 if quick else N_SEEDS):
+        for file in files:
+            for setting in SETTINGS:
+                for side, contestants in sides.items():
+                    which = _FILES[file], setting, seed
+                    yield Task(
+                        f"{which[0]} / {setting} / seed {seed} / {side}",
+                        partial(results, *which, most, elsewhere, contestants),
+                    )
 
 
-def results(name, setting, most, limits, contestants=CONTESTANTS):
-    """The detectors on at most so many rows of a set, in one setting."""
-    arrays = load_arrays(f"adbench/{name}")
-    order = np.random.default_rng(0).permutation(len(arrays["X"]))[:most]
+def _taking_part(ours):
+    for contestant in CONTESTANTS:
+        if contestant.ours == ours:
+            if find_spec(contestant.package) is not None:
+                yield contestant
+            else:  # no line: what is installed later takes part then
+                text = f"{contestant.package} is not installed"
+                print(f"  {contestant.name} left out: {text}", file=sys.stderr)
+
+
+def results(name, setting, seed, most, elsewhere, contestants):
+    """A line for every detector on at most so many rows of a set."""
+    fit_rows, asked, labels = case(load_arrays(f"adbench/{name}"), setting, seed, most)
+    n, d = fit_rows.shape
+    threads = allowed_threads()
+    facts = {"setting": setting, "seed": seed, "n": n, "d": d, "threads": threads}
+    for contestant in contestants:
+        details = {"contestant": contestant.name, "ours": contestant.ours} | facts
+        details |= {"set": name, "case": name}
+        if contestant.ours:
+            details["source"] = source_digest()
+        value, own = judged(contestant, fit_rows, asked, labels, facts, elsewhere)
+        text = f"{name}, {setting}, seed {seed}: {contestant.name}"
+        yield Result(
+            text, AREA, value, threads=threads, seed=seed, details=details | own
+        )
+
+
+def judged(contestant, fit_rows, asked, labels, facts, elsewhere):
+    """Area of a detector, and the rest of its line."""
+    reason = contestant.takes(facts)
+    if reason is None:
+        arguments = contestant.name, fit_rows, asked, facts
+        try:
+            scores, seconds = elsewhere.call(scored, *arguments)
+        except (TooLong, Failed) as error:
+            reason = str(error)
+        else:
+            area, precision = quality(labels, scores)
+            reason = "some scores are no numbers" if area is None else None
+            return area, seconds | {"average_precision": precision, "reason": reason}
+    return None, {"average_precision": None, "reason": reason}
+
+
+_WARM = set()
+
+
+def scored(name, fit_rows, asked, facts):
+    """Scores of a detector, and the processor's seconds: called elsewhere."""
+    contestant = find(_MODULE, name)
+    if name not in _WARM:
+        model = contestant.build(facts)
+        model.fit(fit_rows[:_WARM_ROWS])
+        model.answer(asked[:1])
+        _WARM.add(name)
+    model, start = contestant.build(facts), time.process_time()
+    model.fit(fit_rows)
+    middle = time.process_time()
+    scores = np.asarray(model.answer(asked))
+    end = time.process_time()
+    return scores, {
+        "fit_seconds": middle - start,
+        "answer_seconds": {str(len(asked)): end - middle},
+        "total_seconds": {str(len(asked)): end - start},
+    }
+
+
+# ---- rows ----------------------------------------------------------------------------
+
+
+def case(arrays, setting, seed, most):
+    """Rows to be fitted to and to be scored, and the labels of the latter."""
+    order = np.random.default_rng(seed).permutation(len(arrays["X"]))[:most]
     rows, labels = arrays["X"][order].astype(np.float64), arrays["y"][order]
-    fitted, scored = parts(labels, setting)
+    fitted, asked = parts(labels, setting, seed)
     scaler = StandardScaler().fit(rows[fitted])
-    fit_rows, asked = (
-        np.ascontiguousarray(scaler.transform(rows[which]))
-        for which in (fitted, scored)
+    fit_rows, queries = (
+        np.ascontiguousarray(scaler.transform(rows[which])) for which in (fitted, asked)
     )
-    case = Case(name, fit_rows, asked, facts={"setting": setting})
-    yield from contest(case, labels[scored], limits, contestants)
+    return fit_rows, queries, labels[asked]
 
 
-def parts(labels, setting):
+def parts(labels, setting, seed=0):
     """Places of the rows of the fit, and of those that are scored."""
     everything = np.arange(len(labels))
     if setting == "contaminated":
         return everything, everything
-    normal = np.random.default_rng(1).permutation(np.flatnonzero(labels == 0))
+    rng = np.random.default_rng(seed + 1)
+    normal = rng.permutation(np.flatnonzero(labels == 0))
     half = len(normal) // 2
     return normal[:half], np.setdiff1d(everything, normal[:half])
-
-
-def contest(case, labels, limits, contestants):
-    """The detectors on the rows of one set.
-
-    Parameters
-    ----------
-    case : Case
-        Its queries are scored.
-    labels : array of shape (n,)
-        Of these, 1 for anomalies, 0 for the others; no detector sees them.
-    limits : Limits
-    contestants : sequence of Contestant
-    """
-    n, threads, setting = len(case.queries), n_cores(), case.facts["setting"]
-    details = case.sizes | {"case": case.name, "set": case.name, "setting": setting}
-    for score in compete(case, _MODULE, contestants, [n], n, limits, threads):
-        area, precision = quality(labels, score.answers)
-        own = score.details() | details | {"average_precision": precision}
-        if score.reason is None and area is None:
-            own["reason"] = "some scores are no numbers"
-        name = f"{case.name}, {setting}: {score.name}"
-        yield Result(name, AREA, area, threads=threads, details=own)
 
 
 def quality(labels, scores):
@@ -151,94 +174,6 @@ def quality(labels, scores):
     )
 
 
-# ---- table ---------------------------------------------------------------------------
-
-
 def table(lines):
     """Each setting: means and ranks by detector, of all sets and of those not seen."""
-    lines = [line["details"] | line for line in lines if line["metric"] != SECONDS]
-    texts = [f"{AREA}, *: rhokit's. {_NOTE}\n"]
-    for setting in SETTINGS:
-        for of, without in (("all sets", ()), ("sets not looked at", SEEN)):
-            some = [
-                line
-                for line in lines
-                if line["setting"] == setting and line["set"] not in without
-            ]
-            if some:
-                texts += [f"{setting}, {of}", _standing(some), ""]
-    away = [f"{line['case']}: {line['reason']}" for line in lines if line["reason"]]
-    return "\n".join([*texts, *away]).rstrip()
-
-
-def _standing(lines):
-    """Detectors, the best mean rank first."""
-    found = {}
-    for line in lines:
-        found.setdefault(line["contestant"], {})[line["set"]] = line
-    sets = list(dict.fromkeys(line["set"] for line in lines))
-    ranks = mean_ranks(found, sets)
-    areas = {name: _areas(by_set, sets) for name, by_set in found.items()}
-    first = next((areas[name] for name in areas if name == "rhokit detector"), None)
-    rows = [
-        _row(name, found[name], areas[name], ranks[name], first)
-        for name in sorted(found, key=ranks.get)
-    ]
-    return text_table(rows, _LEFT)
-
-
-def mean_ranks(found, sets):
-    """Mean rank of each detector over the sets; who has no figure shares the last.
-
-    Parameters
-    ----------
-    found : dict of str to dict
-        Lines by detector and set.
-    sets : list of str
-
-    Returns
-    -------
-    ranks : dict of str to float
-    """
-    areas = [_areas(by_set, sets, -np.inf) for by_set in found.values()]
-    ranks = rankdata(-np.array(areas), axis=0).mean(axis=1)
-    return dict(zip(found, ranks.tolist(), strict=True))
-
-
-def _areas(by_set, sets, without=0.5):
-    """Areas of the sets, chance where there is no figure."""
-    known = [by_set.get(name) for name in sets]
-    absent = [line is None or line["value"] is None for line in known]
-    return np.array(
-        [
-            without if is_absent else line["value"]
-            for line, is_absent in zip(known, absent, strict=True)
-        ]
-    )
-
-
-def _row(name, by_set, areas, rank, first):
-    ended = [line for line in by_set.values() if line["value"] is not None]
-    mark = "* " if any(line["ours"] for line in by_set.values()) else "  "
-    seconds = sum(sum(line["total_seconds"].values()) for line in ended)
-    precisions = [line["average_precision"] for line in ended]
-    return {
-        "detector": mark + name,
-        "mean": f"{areas.mean():.3f}",
-        "mean rank": f"{rank:.1f}",
-        "above": above(first, areas),
-        "precision": f"{np.mean(precisions):.3f}" if ended else "-",
-        "sets": str(len(ended)),
-        "seconds": number(seconds),
-    }
-
-
-def above(first, areas):
-    """By how much the first one is above on average, and the standard error of it."""
-    if first is None or np.array_equal(first, areas):
-        return "-"
-    difference = first - areas
-    if len(difference) < 2:
-        return f"{difference.mean():+.3f}"
-    error = difference.std(ddof=1) / np.sqrt(len(difference))
-    return f"{difference.mean():+.3f} ± {error:.3f}"
+    return anomaly_verdicts.report(lines)

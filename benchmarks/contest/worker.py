@@ -150,7 +150,7 @@ def _size(model):
         return None
 
 
-def _in_words(error):
+def in_words(error):
     """One line, without the folders of this machine."""
     line = str(error).partition("\n")[0]
     return f"{type(error).__name__}: {re.sub(r'/[^ ]*/', '', line)}"
@@ -171,7 +171,7 @@ def main():
             else:
                 reply = getattr(worker, kind)(**order)
         except Exception as error:
-            reply = {"error": _in_words(error)}
+            reply = {"error": in_words(error)}
         print(json.dumps(reply), file=answers, flush=True)
 
 

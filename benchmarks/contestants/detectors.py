@@ -2,11 +2,10 @@
 
 A detector is fitted to rows without labels and scores the same rows (``setting``
 "contaminated") or other ones ("clean"); the larger a score, the odder the row. Where a
-row would vouch for itself, it is left out: rhokit's models leave each row out in closed
-form, and PyOD's detectors have the scores of their training rows
-(``decision_scores_``) ready after the fit. So only seconds of fit and scores together
-compare. rhokit's detector is told the setting, as its users would tell it; PyOD's have
-no such parameter.
+row would vouch for itself, it is left out: rhokit's detector recognises the rows that
+it learned, and PyOD's have the scores of theirs (``decision_scores_``) ready after the
+fit. So only seconds of fit and scores together compare. rhokit's detector is told the
+setting, as its users would tell it; PyOD's have no such parameter.
 """
 
 from functools import partial
@@ -16,7 +15,7 @@ from benchmarks.contest import Contestant
 
 _PACKAGE = "pyod"
 # What grows with the square of the rows takes minutes to hours beyond these.
-_MOST_ROWS = {"KDE": 20_000, "OCSVM": 20_000}
+_MOST_ROWS = {"KDE": 20_000}
 # Module, class, whether it takes a number of threads, whether a seed.
 _DETECTORS = (
     ("kde", "KDE", False, False),
@@ -26,15 +25,13 @@ _DETECTORS = (
     ("iforest", "IForest", True, True),
     ("knn", "KNN", True, False),
     ("lof", "LOF", True, False),
-    ("ocsvm", "OCSVM", False, False),
-    ("gmm", "GMM", False, True),
     ("mcd", "MCD", False, True),
     ("cblof", "CBLOF", False, True),
     ("inne", "INNE", False, True),
     ("dif", "DIF", False, True),
 )
 # What grows with the cube of the columns, or faster.
-_MOST_COLUMNS = {"MCD": 500, "GMM": 500}
+_MOST_COLUMNS = {"MCD": 500}
 _SIZES = {"n": "rows", "d": "columns"}
 
 
@@ -65,31 +62,6 @@ class Detector:
     def answer(self, queries):
         """How surprising rows are; those of the fit are left out."""
         return -self._model.score_samples(queries)
-
-
-class Density:
-    """rhokit's DMKDE: how unlikely a row is, by all the others.
-
-    Parameters
-    ----------
-    facts : dict
-    **parameters
-        Of the estimator, where they are not the defaults.
-    """
-
-    def __init__(self, facts, **parameters):
-        from rhokit import DMKDE
-
-        self._model = DMKDE(random_state=facts.get("seed", 0), **parameters)
-        self._leave_out = not _is_clean(facts)
-
-    def fit(self, rows, target=None):
-        """Fit."""
-        self._model.fit(rows)
-
-    def answer(self, queries):
-        """Minus the log-density of rows; those of the fit are left out."""
-        return -self._model.score_samples(queries, leave_one_out=self._leave_out)
 
 
 class PyOD:
@@ -136,10 +108,6 @@ def _takes(name):
     return takes
 
 
-def _ours(name, **parameters):
-    return Contestant(name, partial(Density, **parameters), ours=True)
-
-
 def _theirs(module, name, threaded, seeded):
     build = partial(PyOD, module=module, name=name, threaded=threaded, seeded=seeded)
     return Contestant(f"PyOD {name}", build, _PACKAGE, takes=_takes(name))
@@ -147,6 +115,5 @@ def _theirs(module, name, threaded, seeded):
 
 CONTESTANTS = (
     Contestant("rhokit detector", Detector, ours=True),
-    _ours("rhokit density"),
     *(_theirs(*detector) for detector in _DETECTORS),
 )

@@ -184,7 +184,9 @@ class Schema:
             rows[:, block] = states[codes]  # code -1 is the last: a gap
         return rows
 
-    def encode_row(self, values: list[Any]) -> NDArray[np.float64]:
+    def encode_row(
+        self, values: list[Any], *, may_miss: bool = False
+    ) -> NDArray[np.float64]:
         """The values of a single row, in the order of the columns, as a wide one."""
         row = np.empty(self.width)
         for index, (value, block) in enumerate(zip(values, self.blocks, strict=True)):
@@ -195,7 +197,8 @@ class Schema:
                 row[block] = self._number(index, value)
             else:
                 row[block] = self.states(index)[self._code(index, value)]
-        refuse_non_finite(row[None], "a row", _name_of(self))
+        if not may_miss:
+            refuse_non_finite(row[None], "a row", _name_of(self))
         return row
 
     def decode(self, rows: NDArray[Any]) -> dict[str, NDArray[Any]]:

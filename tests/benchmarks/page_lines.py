@@ -27,8 +27,7 @@ DENSITIES = (
     ("exact on a sample", False, 1e-9, 1e-11, 1e-2),
 )
 DETECTORS = (
-    ("rhokit auto", True),
-    ("rhokit fourier", True),
+    ("rhokit detector", True),
     *((f"PyOD {name}", False) for name in ("KDE", "ECOD", "HBOS", "IForest", "KNN")),
 )
 LIKELIHOODS = (
@@ -185,24 +184,31 @@ def mosaic(small):
 
 
 def anomalies(small):
+    """Two seeds of some sets; one detector stays away from one of them."""
     rng = np.random.default_rng(1)
-    sets = {"breastw": 683, "http": 567_498, "letter": 1_600, "musk": 3_062}
+    sets = {"breastw": 683, "http": 2_000, "letter": 1_600, "musk": 2_000}
     if not small:
-        sets |= {"shuttle": 49_097, "thyroid": 3_772, "optdigits": 5_216}
+        sets |= {"shuttle": 2_000, "thyroid": 2_000, "optdigits": 2_000}
     for name, n in sets.items():
-        facts = {"case": name, "set": name, "n": n, "d": 9}
-        for detector, ours in DETECTORS:
-            if detector == "PyOD KNN" and n > 100_000:
-                details = absence(detector, ours, "more than 30 s")
-                yield Result(
-                    f"{name}: {detector}", "ROC AUC", None, details=facts | details
-                )
-                continue
-            area = rng.uniform(0.6, 1)
-            fit = 1e-5 * n * rng.uniform(0.5, 20)
-            details = score(detector, ours, fit, {str(n): fit / 3})
-            details |= facts | {"average_precision": area**3}
-            yield Result(f"{name}: {detector}", "ROC AUC", area, details=details)
+        for setting in ("contaminated", "clean"):
+            for seed in range(2):
+                facts = {"set": name, "setting": setting, "n": n, "d": 9}
+                for detector, ours in DETECTORS:
+                    yield detector_line(detector, ours, seed, facts, rng)
+
+
+def detector_line(detector, ours, seed, facts, rng):
+    """The line of a detector on one set."""
+    area = rng.uniform(0.6, 1)
+    own = {"contestant": detector, "ours": ours, "reason": None}
+    if detector == "PyOD KNN" and facts["set"] == "http":
+        area, own["reason"] = None, "more than 600 s"
+    else:
+        taken = 1e-5 * facts["n"] * rng.uniform(0.5, 20)
+        own |= {"fit_seconds": taken, "total_seconds": {str(facts["n"]): taken * 1.5}}
+    own["average_precision"] = None if area is None else area**3
+    case = f"{facts['set']}, {facts['setting']}, seed {seed}: {detector}"
+    return Result(case, "ROC AUC", area, seed=seed, details=facts | own)
 
 
 def supervised(small):

@@ -1,21 +1,23 @@
 """Detectors of anomalies, how they are judged, and the table of it."""
 
 import sys
+from functools import partial
 from types import ModuleType
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.spatial.distance import cdist
 
-from benchmarks import anomalies, real_data
-from benchmarks.contest import Case, Limits, Score
-from benchmarks.contestants.detectors import CONTESTANTS, Density, Detector, PyOD
+from benchmarks import anomalies, anomaly_verdicts, real_data
+from benchmarks.contest import Contestant
+from benchmarks.contest.elsewhere import Elsewhere, Failed, TooLong
+from benchmarks.contestants.detectors import CONTESTANTS, Detector, PyOD
 from benchmarks.records import Result, as_line
 from benchmarks.runs import SECONDS
 
 N = 40
 SETTINGS = anomalies.SETTINGS
+SIDES = ("rhokit", "others")
 
 
 class Stub:
@@ -36,30 +38,7 @@ def rows():
     return np.random.default_rng(0).normal(size=(N, 2))
 
 
-def score_of(name, answers, *, ours=False, reason=None):
-    """What a contest would say of a detector that took a quarter of a second."""
-    taken = {
-        "fit_seconds": 0.25,
-        "answer_seconds": {str(N): 0.0},
-        "timed_queries": {str(N): N},
-        "start_megabytes": 1.0,
-        "peak_megabytes": 2.0,
-    }
-    return Score(name, ours, reason, [] if reason else [taken], answers)
-
-
 # ---- detectors -----------------------------------------------------------------------
-
-
-def test_no_row_vouches_for_itself(rows):
-    gamma = 0.7
-    model = Density({"threads": 1}, gamma=gamma, scale=None)
-    model.fit(rows)
-    kernels = np.exp(-gamma * cdist(rows, rows, "sqeuclidean"))
-    np.fill_diagonal(kernels, 0)
-    exact = -np.log(kernels.sum(axis=1) / (N - 1) * gamma / np.pi)
-    assert_allclose(model.answer(rows), exact, atol=1e-5)
-    assert_allclose(model.answer(rows[:5]), exact[:5], atol=1e-5)
 
 
 def test_a_detector_of_pyod_has_scored_its_rows(rows, monkeypatch):
@@ -104,9 +83,8 @@ def test_every_detector_finds_a_row_far_away(contestant):
     assert scores.argmax() == 17
 
 
-@pytest.mark.parametrize("name", ["PyOD KDE", "PyOD OCSVM"])
-def test_quadratic_ones_stay_away_from_many_rows(name):
-    contestant = next(each for each in CONTESTANTS if each.name == name)
+def test_quadratic_ones_stay_away_from_many_rows():
+    contestant = next(each for each in CONTESTANTS if each.name == "PyOD KDE")
     assert contestant.takes({"n": 20_000, "d": 9}) is None
     assert "20,000 rows" in contestant.takes({"n": 20_001, "d": 9})
 
@@ -135,40 +113,91 @@ def test_without_a_ranking_there_is_no_area(scores):
     assert anomalies.quality(np.array([0, 1, 1]), scores) == (None, None)
 
 
-def test_lines_of_a_contest(rows, monkeypatch):
+class Here:
+    """Calls in this process."""
+
+    def call(self, function, *arguments):
+        return function(*arguments)
+
+
+class Broken:
+    """Calls that come to nothing."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def call(self, function, *arguments):
+        raise self.error
+
+
+FACTS = {"setting": "clean", "seed": 3, "threads": 1, "n": N, "d": 2}
+
+
+def test_the_line_of_a_detector(rows):
     labels = (np.arange(N) < 4).astype(int)
-    answers = {
-        "perfect": -np.arange(N, dtype=float),
-        "no numbers": np.full(N, np.nan),
-    }
-    seen = {}
-
-    def compete(case, module, contestants, counts, checked, limits, threads):
-        seen.update(case=case, counts=counts, checked=checked)
-        away = score_of("away", None, reason="more than 1 s")
-        return [score_of(*each, ours=True) for each in answers.items()] + [away]
-
-    monkeypatch.setattr(anomalies, "compete", compete)
-    case = Case("toy", rows, rows, facts={"setting": "clean"})
-    first, second, third = anomalies.contest(case, labels, Limits(), CONTESTANTS)
-    assert seen["case"] is case
-    assert seen["counts"] == [N]
-    assert seen["checked"] == N
-    assert (first.case, first.metric, first.value) == (
-        "toy, clean: perfect",
-        "ROC AUC",
-        1.0,
-    )
-    wanted = {"set": "toy", "case": "toy", "n": N, "d": 2, "average_precision": 1.0}
-    wanted["setting"] = "clean"
-    assert first.details.items() >= wanted.items()
-    assert second.value is None
-    assert "no numbers" in second.details["reason"]
-    assert third.value is None
-    assert third.details["reason"] == "more than 1 s"
+    ours = CONTESTANTS[0]
+    area, own = anomalies.judged(ours, rows[10:], rows, labels, FACTS, Here())
+    model = Detector(FACTS)
+    model.fit(rows[10:])
+    expected = anomalies.quality(labels, model.answer(rows))
+    assert (area, own["average_precision"]) == expected
+    assert own["reason"] is None
+    assert own["total_seconds"].keys() == {str(N)}
 
 
-# ---- tasks and table -----------------------------------------------------------------
+@pytest.mark.parametrize("error", [TooLong("more than 1 s"), Failed("OSError: no")])
+def test_the_line_of_a_detector_that_failed(rows, error):
+    labels = (np.arange(N) < 4).astype(int)
+    found = anomalies.judged(CONTESTANTS[0], rows, rows, labels, FACTS, Broken(error))
+    assert found == (None, {"average_precision": None, "reason": str(error)})
+
+
+def test_the_line_of_a_detector_that_stays_away(rows):
+    away = Contestant("away", None, takes=lambda facts: f"{facts['n']} rows")
+    found = anomalies.judged(away, rows, rows, None, FACTS, Broken(None))
+    assert found == (None, {"average_precision": None, "reason": f"{N} rows"})
+
+
+# ---- another process -----------------------------------------------------------------
+
+
+def sleepy(seconds):
+    import time
+
+    time.sleep(seconds)
+    return seconds
+
+
+def failing():
+    raise OSError("no /home/somebody/file\nat all")
+
+
+def ending():
+    import os
+
+    os._exit(3)
+
+
+def test_calls_in_another_process():
+    elsewhere = Elsewhere(20)
+    try:
+        assert elsewhere.call(sleepy, 0) == 0
+        process = elsewhere._process
+        with pytest.raises(Failed, match=r"^OSError: no file$"):
+            elsewhere.call(failing)
+        assert elsewhere._process is process
+        with pytest.raises(Failed, match="its process ended"):
+            elsewhere.call(ending)
+        elsewhere._patience = 0.1
+        with pytest.raises(TooLong, match=r"more than 0\.1 s"):
+            elsewhere.call(sleepy, 60)
+        elsewhere._patience = 20
+        assert elsewhere.call(partial(sleepy, 0)) == 0
+    finally:
+        elsewhere.close()
+
+
+# ---- tasks and rows ------------------------------------------------------------------
 
 
 def test_tasks_are_the_sets_that_are_there(tmp_path, monkeypatch, capsys):
@@ -178,82 +207,94 @@ def test_tasks_are_the_sets_that_are_there(tmp_path, monkeypatch, capsys):
         file = tmp_path / "adbench" / f"{name}.npz"
         np.savez(file, X=np.zeros((2, 1)), y=[0, 1])
     names = [task.name for task in anomalies.tasks(quick=False)]
-    assert names == [f"{n}, {s}" for n in ("letter", "shuttle") for s in SETTINGS]
+    assert len(set(names)) == len(names) == 2 * 2 * anomalies.N_SEEDS * 2
+    assert names[:2] == [f"letter / contaminated / seed 0 / {s}" for s in SIDES]
+    assert all("seed 0" in name for name in names[: len(names) // anomalies.N_SEEDS])
     quick = [task.name for task in anomalies.tasks(quick=True)]
-    assert quick == [f"letter, {s}" for s in SETTINGS]
+    assert quick == [f"letter / {s} / seed 0 / {o}" for s in SETTINGS for o in SIDES]
     assert "adbench/musk left out" in capsys.readouterr().err
 
 
-def case_of(monkeypatch, setting, most):
-    """The case of a set with 900 rows, a third of them anomalies, and its labels."""
+def arrays_of_900():
+    """Rows, a third of them anomalies."""
     labels = np.arange(900) % 3 == 2
     rows = np.random.default_rng(0).normal(size=(900, 2)) * 5 + labels[:, None]
-    arrays = {"X": rows.astype(np.float32), "y": labels.astype(np.uint8)}
-    given = []
-    monkeypatch.setattr(anomalies, "load_arrays", lambda name: arrays)
-    monkeypatch.setattr(anomalies, "contest", lambda *args: given.append(args) or ())
-    assert list(anomalies.results("toy", setting, most, Limits())) == []
-    case, scored, *_ = given[0]
-    assert case.facts == {"setting": setting}
-    assert case.rows.flags.c_contiguous
-    assert_allclose(case.rows.mean(axis=0), 0, atol=1e-9)
-    assert_allclose(case.rows.std(axis=0), 1)
-    return case, scored
+    return {"X": rows.astype(np.float32), "y": labels.astype(np.uint8)}
 
 
-def test_all_rows_are_fitted_and_scored(monkeypatch):
-    case, labels = case_of(monkeypatch, "contaminated", 600)
-    assert case.rows.shape == (600, 2)
-    assert_array_equal(case.rows, case.queries)
+def test_all_rows_are_fitted_and_scored():
+    rows, asked, labels = anomalies.case(arrays_of_900(), "contaminated", 0, 600)
+    assert rows.shape == (600, 2)
+    assert_array_equal(rows, asked)
     assert 150 < labels.sum() < 250
+    other, _, _ = anomalies.case(arrays_of_900(), "contaminated", 1, 600)
+    assert not np.isin(other, rows).all()
 
 
-def test_half_of_the_normal_rows_are_fitted_and_the_others_scored(monkeypatch):
-    case, labels = case_of(monkeypatch, "clean", 10_000)
-    assert len(case.rows) == 300
-    assert len(case.queries) == len(labels) == 600
+def test_half_of_the_normal_rows_are_fitted_and_the_others_scored():
+    rows, asked, labels = anomalies.case(arrays_of_900(), "clean", 0, 10_000)
+    assert rows.flags.c_contiguous
+    assert_allclose(rows.mean(axis=0), 0, atol=1e-9)
+    assert_allclose(rows.std(axis=0), 1)
+    assert len(rows) == 300
+    assert len(asked) == len(labels) == 600
     assert labels.sum() == 300
-    both = np.concatenate([case.rows, case.queries])
-    assert len(np.unique(both, axis=0)) == 900
+    assert len(np.unique(np.concatenate([rows, asked]), axis=0)) == 900
 
 
-def test_sets_that_were_looked_at_are_every_second_one():
+def test_sets_that_choices_were_made_on_are_every_second_one():
     assert list(anomalies.SETS) == sorted(anomalies.SETS)
-    assert len(set(anomalies.SEEN) & set(anomalies.SETS)) == 12
+    assert len(set(anomaly_verdicts.SEEN) & set(anomalies.SETS)) == 12
+
+
+# ---- table ---------------------------------------------------------------------------
 
 
 def lines_of(areas):
     """Lines of a run; None is a detector that has no figure."""
-    for (name, detector), area in areas.items():
-        reason = "more than 1 s" if area is None else None
-        ours = detector.startswith("rhokit")
-        details = score_of(detector, None, ours=ours, reason=reason).details()
-        details |= {"set": name, "setting": "clean", "n": N, "d": 2}
-        details["average_precision"] = None if area is None else area / 2
-        yield as_line(Result(f"{name}: {detector}", "ROC AUC", area, details=details))
+    for (name, detector, seed), area in areas.items():
+        details = {
+            "set": name,
+            "setting": "clean",
+            "contestant": detector,
+            "ours": detector.startswith("rhokit"),
+            "reason": "more than 1 s" if area is None else None,
+            "average_precision": None if area is None else area / 2,
+            "total_seconds": None if area is None else {str(N): 0.25},
+        }
+        text = f"{name}: {detector}"
+        yield as_line(Result(text, "ROC AUC", area, seed=seed, details=details))
     yield as_line(Result("the last", SECONDS, 12.0))
 
 
 def test_the_table_ranks_detectors():
     areas = {
-        ("aloi", "rhokit detector"): 0.75,
-        ("aloi", "fast"): 0.875,
-        ("aloi", "slow"): 0.75,
-        ("wpbc", "rhokit detector"): 0.625,
-        ("wpbc", "fast"): 0.5,
-        ("wpbc", "slow"): None,
+        ("aloi", "rhokit detector", 0): 0.5,
+        ("aloi", "rhokit detector", 1): 1.0,
+        ("aloi", "fast", 0): 0.875,
+        ("aloi", "slow", 0): 0.75,
+        ("wpbc", "rhokit detector", 0): 0.625,
+        ("wpbc", "fast", 0): 0.5,
+        ("wpbc", "slow", 0): None,
     }
     text = anomalies.table(lines_of(areas))
     lines = [line.split() for line in text.splitlines()]
     # Differences of -.125 and .125, and of 0 and .125: errors of .125 and .0625.
-    fast = ["fast", "0.688", "1.5", "+0.000", "±", "0.125", "0.344", "2", "0.5"]
+    fast = ["fast", "0.688", "1.50", "+0.000", "±", "0.125", "0.344", "2", "0.25"]
     assert fast in lines
-    slow = ["slow", "0.625", "2.8", "+0.062", "±", "0.062", "0.375", "1", "0.25"]
+    slow = ["slow", "0.625", "2.75", "+0.062", "±", "0.062", "0.188", "1", "0.25"]
     assert slow in lines
-    ours = ["*", "rhokit", "detector", "0.688", "1.8", "-", "0.344", "2", "0.5"]
+    ours = ["*", "rhokit", "detector", "0.688", "1.75", "-", "0.344", "2", "0.25"]
     assert ours in lines
-    assert text.index("fast") < text.index("rhokit detector") < text.index("slow")
-    # aloi was looked at: of the others there is one set, without an error.
-    alone = ["fast", "0.500", "2.0", "+0.125", "0.250", "1", "0.25"]
+    # aloi is one that choices were made on: of the others there is one, without error.
+    alone = ["fast", "0.500", "2.00", "+0.125", "0.250", "1", "0.25"]
     assert alone in lines
-    assert text.endswith("wpbc: slow: more than 1 s")
+    assert "seeds: 1 to 2" in text
+    assert text.endswith("slow on wpbc: more than 1 s")
+
+
+def test_the_last_of_two_lines_counts():
+    first = list(lines_of({("aloi", "fast", 0): 0.5}))
+    again = list(lines_of({("aloi", "fast", 0): 0.75}))
+    (outcomes,) = anomaly_verdicts.outcomes_by_setting(first + again).values()
+    assert outcomes.areas("fast", ["aloi"]) == [0.75]

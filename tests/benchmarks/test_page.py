@@ -9,7 +9,7 @@ from PIL import Image
 from scipy.stats import rankdata
 
 from benchmarks import page
-from benchmarks.figures import anomalies, density, maps, readings, style
+from benchmarks.figures import density, maps, readings, style
 from benchmarks.records import Goal, Result, verdict
 from benchmarks.runs import SECONDS
 from tests.benchmarks import page_lines
@@ -254,38 +254,30 @@ def test_a_case_without_rhokit_is_no_error(undrawn, tmp_path):
 # ---- the other sections ------------------------------------------------------------
 
 
-def test_areas_and_mean_ranks(text, lines):
-    scores = readings.results(lines["anomalies"])
-    sets = list(dict.fromkeys(line["details"]["set"] for line in scores))
+def test_standings_of_detectors(text, lines):
+    found = readings.of_metric(lines["anomalies"], "ROC AUC")
+    clean = [line for line in found if line["details"]["setting"] == "clean"]
+    sets = sorted({line["details"]["set"] for line in clean})
     names = [name for name, _ in page_lines.DETECTORS]
-    values = np.full((len(sets), len(names)), -np.inf)
-    for line in scores:
-        if line["value"] is not None:
-            details = line["details"]
-            place = sets.index(details["set"]), names.index(details["contestant"])
-            values[place] = line["value"]
-    expected = rankdata(-values, axis=1).mean(axis=0)
-    heads, rows = rows_of(text, "detector")
-    assert heads[1:-1] == sets
-    ranks = [float(row[-1]) for row in rows]
-    assert ranks == sorted(ranks)
+    values = np.zeros((len(sets), len(names)))
+    for line in clean:
+        details = line["details"]
+        place = sets.index(details["set"]), names.index(details["contestant"])
+        values[place] += -np.inf if line["value"] is None else line["value"] / 2
+    areas = np.where(np.isinf(values), 0.5, values)
+    ranks = rankdata(-values, axis=1).mean(axis=0)
+    part = text[text.index("### Clean\n") :]
+    _, rows = rows_of(part, "detector")
+    means = [float(row[1].strip("*")) for row in rows]
+    assert means == sorted(means, reverse=True)
     for row in rows:
         i = names.index(row[0].strip("*"))
-        assert float(row[-1]) == pytest.approx(expected[i], abs=0.051)
-        for cell, value, best in zip(
-            row[1:-1], values[:, i], values.max(axis=1), strict=True
-        ):
-            shown = "–" if np.isinf(value) else f"{value:.3f}"
-            assert cell == (f"**{shown}**" if value == best else shown)
-    assert "- PyOD KNN on http: more than 30 s\n" in text
-
-
-def test_ties_share_their_rank():
-    group = [
-        readings.Entry(n, False, v, {}) for n, v in zip("abc", (1, 1, 0.5), strict=True)
-    ]
-    names = dict.fromkeys("abcd", False)
-    assert anomalies._mean_ranks({"set": group}, names) == [1.5, 1.5, 3, 4]
+        assert float(row[1].strip("*")) == pytest.approx(areas[:, i].mean(), abs=6e-4)
+        assert float(row[2].strip("*")) == pytest.approx(ranks[i], abs=6e-3)
+        apart = areas[:, 0] - areas[:, i]
+        error = apart.std(ddof=1) / np.sqrt(len(sets))
+        assert row[4] == ("–" if i == 0 else f"{apart.mean():+.3f} ± {error:.3f}")
+    assert "- PyOD KNN on http: more than 600 s\n" in part
 
 
 def test_the_best_learner_of_a_set_is_bold(text, lines):

@@ -273,6 +273,8 @@ class OnePassEstimator(BaseEstimator, ABC):
 
     def check_query(self, X: Any, model: Model | None = None) -> NDArray[Any]:
         """Rows to be asked for, of the columns that a model has, or that of now."""
+        if isinstance(X, Batch):
+            return X.rows
         return checked_rows(self, X, model or self.model_)[0]
 
     # ---- the model ------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -47,12 +47,19 @@ class Stream:
     warm_up : int, default=1000
         How many first rows choose scaling, γ and map.
     buffer_rows : int, default=1024
-        How many rows are learned together.
+        How many rows are learned together. Rows are scored by what was learned before
+        the block that they are in.
+    learn_above : float in (0, 1), optional
+        Of detectors of outliers: learn only rows whose p-value is above this, and skip
+        the others, once ``warm_up`` rows have been learned. Windows and half-lives
+        count learned rows. A change that comes all at once is then never learned.
 
     Attributes
     ----------
     n_seen : int
         Rows that came so far and were not refused.
+    n_skipped : int
+        Those of them that were not learned, since they looked like outliers.
     model : one-pass model
         The estimator, with everything learned that came so far.
 
@@ -68,6 +75,16 @@ class Stream:
     array([500.])
     >>> stream.model.feature_names_in_
     array(['speed', 'load'], dtype=object)
+
+    A row is scored before it is learned:
+
+    >>> from rhokit import DMKDOutlierDetector
+    >>> stream = Stream(DMKDOutlierDetector(), warm_up=200, buffer_rows=100)
+    >>> for row in rng.normal(size=(500, 2)):
+    ...     score = stream.score_one(row)
+    ...     stream.learn_one(row)
+    >>> stream.predict_one([0.0, 0.5]), stream.predict_one([9.0, 9.0])
+    (1, -1)
     """
 
     def __init__(
@@ -78,14 +95,19 @@ class Stream:
         window: int | None = None,
         warm_up: int = 1000,
         buffer_rows: int = 1024,
+        learn_above: float | None = None,
     ) -> None:
         check_one_pass(estimator)
         _check_memory(half_life, window)
+        _check_level(learn_above, estimator)
         for name, count in {"warm_up": warm_up, "buffer_rows": buffer_rows}.items():
             _check_count(name, count)
         self._estimator = estimator
         self._half_life, self._window = half_life, window
         self._warm_up, self._buffer_rows = warm_up, buffer_rows
+        self._learn_above = learn_above
+        fitted = estimator.is_prepared and estimator.state_ is not None
+        self._trusted = 0 if fitted else warm_up
         known = estimator.plan_.columns if estimator.is_prepared else None
         self._state = StreamState(copy(estimator))
         self._rows = RowChecker(self._state.work, known)
@@ -127,6 +149,72 @@ class Stream:
         finally:
             self._state.waiting.settle()
 
+    def score_one(self, x: Any) -> float | None:
+        """What ``score_samples`` says of a row, by what was learned before.
+
+        For detectors of outliers that is the logarithm of its p-value, the lower the
+        odder; for other models the log-density. Rows that wait in the buffer are not
+        learned yet: with ``buffer_rows=1`` none do.
+
+        Parameters
+        ----------
+        x : mapping or sequence
+            Values by the names of their columns, or in their order.
+
+        Returns
+        -------
+        score : float or None
+            None while nothing has been learned.
+        """
+        answer = self._ask("score_samples", x)
+        return None if answer is None else float(answer)
+
+    def predict_one(self, x: Any) -> Any:
+        """What ``predict`` says of a row, by what was learned before.
+
+        Parameters
+        ----------
+        x : mapping or sequence
+            As of :meth:`score_one`.
+
+        Returns
+        -------
+        prediction : label, float, or -1 for outliers and 1 for others
+            None while nothing has been learned.
+        """
+        return self._ask("predict", x)
+
+    def predict_proba_one(self, x: Any) -> dict[Any, float] | None:
+        """Probabilities of a row's labels, by what was learned before.
+
+        Parameters
+        ----------
+        x : mapping or sequence
+            As of :meth:`score_one`.
+
+        Returns
+        -------
+        probabilities : dict or None
+            By label; None while nothing has been learned.
+        """
+        probabilities = self._ask("predict_proba", x)
+        if probabilities is None:
+            return None
+        labels = cast(Any, self._state.work).classes_.tolist()
+        return dict(zip(labels, probabilities.tolist(), strict=True))
+
+    def _ask(self, method: str, x: Any) -> Any:
+        work = self._state.work
+        if not hasattr(work, method):
+            raise TypeError(
+                f"a {type(work).__name__} has no {method}: score_one says how likely "
+                "a row is"
+            )
+        if not work.is_prepared or not work.model_.has_rows:
+            return None
+        answer = getattr(work, method)(self._rows.question(work, x))[0]
+        return answer.item() if isinstance(answer, np.generic) else answer
+
     @property
     def model(self) -> OnePassEstimator:
         """The estimator, with everything learned that came so far."""
@@ -141,6 +229,11 @@ class Stream:
     def n_seen(self) -> int:
         """Rows that came so far and were not refused."""
         return self._state.n_seen
+
+    @property
+    def n_skipped(self) -> int:
+        """Rows that were not learned, since they looked like outliers."""
+        return self._state.n_skipped
 
     @property
     def n_held(self) -> int:
@@ -213,11 +306,22 @@ class Stream:
     def _after(self, state: StreamState, n_rows: int) -> StreamState:
         """The state once the first rows have been learned."""
         work, block = copy(state.work), state.waiting.peek().take(slice(n_rows))
-        self._add(work, block)
-        if self._window is None:
-            return state.learned(work, n_rows)
-        held = slide(work, (*state.held, copied(block)), self._window)
-        return state.learned(work, n_rows, held=held)
+        if self._learn_above is not None:
+            block = self._usual(work, block, state.n_learned)
+        changes: dict[str, Any] = {"n_skipped": state.n_skipped + n_rows - len(block)}
+        if len(block):
+            self._add(work, block)
+            if self._window is not None:
+                held = slide(work, (*state.held, copied(block)), self._window)
+                changes["held"] = held
+        return state.learned(work, n_rows, **changes)
+
+    def _usual(self, work: OnePassEstimator, block: Batch, n_learned: int) -> Batch:
+        """The rows that look like others, and those that are trusted."""
+        usual = np.arange(len(block)) < self._trusted - n_learned
+        if work.state_ is not None and not usual.all():
+            usual |= cast(Any, work).p_values(block) > self._learn_above
+        return block.take(usual)
 
     def _add(self, work: OnePassEstimator, block: Batch) -> None:
         if self._half_life is None:
@@ -256,6 +360,21 @@ def _check_memory(half_life: Any, window: Any) -> None:
         raise ValueError(f"half_life must be a positive number, got {half_life!r}")
     if window is not None:
         _check_count("window", window)
+
+
+def _check_level(learn_above: Any, estimator: OnePassEstimator) -> None:
+    """Refuse what is no p-value, and models that have none."""
+    if learn_above is None:
+        return
+    if not (_is_positive(learn_above, Real) and learn_above < 1):
+        raise ValueError(
+            f"learn_above must be a number between 0 and 1, got {learn_above!r}"
+        )
+    if not hasattr(estimator, "p_values"):
+        raise TypeError(
+            "learn_above needs p-values, which a DMKDOutlierDetector has and a "
+            f"{type(estimator).__name__} has not"
+        )
 
 
 def _check_count(name: str, count: Any) -> None:

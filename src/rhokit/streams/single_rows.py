@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from rhokit.batch import Batch, Columns
 from rhokit.estimators.base import OnePassEstimator
+from rhokit.estimators.border import checked_rows
 from rhokit.plans.request import numeric_rows
 from rhokit.streams.target_form import TargetForm
 from rhokit.validation import check_rows, check_weights
@@ -101,6 +102,24 @@ class RowChecker:
         target = self._target(y) if self._has_target else None
         if type(weight) is not float or weight != 1.0:
             weight = _checked_weight(weight)
+        columns, x = self._placed(x)
+        values = self._values(columns, x)
+        self.columns = columns  # a bad first row leaves no trace
+        if target is not None and self._form is None:
+            self._form = TargetForm.of(np.array([target]))
+        return SingleRow(values, target, weight)
+
+    def question(self, work: OnePassEstimator, x: Any) -> Batch:
+        """One row that a model is to be asked for, which it does not learn."""
+        columns, values = self._placed(x)
+        if columns.schema is not None:
+            may_miss = work.missing == "integrate"
+            values = columns.schema.encode_row(values, may_miss=may_miss)
+        rows = self._array((tuple(values),))
+        return Batch(*checked_rows(work, rows, work.model_, columns, encoded=True))
+
+    def _placed(self, x: Any) -> tuple[Columns, Any]:
+        """Columns that a row fits, and its values in their order."""
         columns = self.columns
         if isinstance(x, Mapping):
             columns = _named(columns, list(x))
@@ -110,11 +129,7 @@ class RowChecker:
             raise ValueError(
                 f"a row must have {columns.n_features} values, got {len(x)}"
             )
-        values = self._values(columns, x)
-        self.columns = columns  # a bad first row leaves no trace
-        if target is not None and self._form is None:
-            self._form = TargetForm.of(np.array([target]))
-        return SingleRow(values, target, weight)
+        return columns, x
 
     def _target(self, y: Any) -> Any:
         """A target that can be learned beside those that came before."""
@@ -174,6 +189,11 @@ def _checked_weight(weight: Any) -> float:
     return float(weights[0])
 
 
+def _is_anything(target: Any) -> bool:
+    """Whether a target will do where none is learned."""
+    return True
+
+
 def _is_label(target: Any) -> bool:
     """Whether a target is a label, at a quick look."""
     return isinstance(target, _LABELS)
@@ -186,8 +206,8 @@ def _is_finite(target: Any) -> bool:
 
 # What a quick look takes for a target, by the kind of the read-out.
 _PLAIN_TARGETS: dict[str, Callable[[Any], bool]] = {
-    "outliers": lambda target: True,
-    "density": lambda target: True,
+    "outliers": _is_anything,
+    "density": _is_anything,
     "classes": _is_label,
     "ordered": _is_label,
     "values": _is_finite,

@@ -31,6 +31,8 @@ class StreamState:
         What is in the window, oldest first.
     n_learned, n_left : int
         Rows that were learned, and those that wait no more, learned or refused.
+    n_skipped : int
+        Rows of the learned ones that looked like outliers and changed nothing.
     gaps : tuple of int
         Positions of rows that were refused before they came to wait.
     refused : tuple of DataError
@@ -43,6 +45,7 @@ class StreamState:
     held: tuple[Batch, ...] = ()
     n_learned: int = 0
     n_left: int = 0
+    n_skipped: int = 0
     gaps: tuple[int, ...] = ()
     refused: tuple[DataError, ...] = ()
 
@@ -79,10 +82,10 @@ class StreamState:
             refused=(*self.refused, at_row(error, position)),
         )
 
-    def learned(self, work: OnePassEstimator, n_rows: int, **held: Any) -> StreamState:
+    def learned(self, work: OnePassEstimator, n_rows: int, **rest: Any) -> StreamState:
         """A model has learned the first rows that wait."""
         n_learned = self.n_learned + n_rows
-        return replace(self._past(n_rows), work=work, n_learned=n_learned, **held)
+        return replace(self._past(n_rows), work=work, n_learned=n_learned, **rest)
 
     def without_first(self, error: Exception) -> StreamState:
         """The row that waits longest is refused."""

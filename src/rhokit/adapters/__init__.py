@@ -1,0 +1,4 @@
+"""rhokit's models under the base classes of other packages.
+
+:mod:`rhokit.adapters.pyod` needs PyOD, :mod:`rhokit.adapters.river` needs river.
+"""
