@@ -1,5 +1,7 @@
 """Frames with columns of categories: kinds, wide rows, and refusals by name."""
 
+from copy import copy
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -11,7 +13,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from rhokit import DMKDE, DMKDClassifier, LandmarkFeatures, QuadratureFeatures
 from rhokit.errors import DataError
-from rhokit.frames import MOST_CATEGORIES, Schema, check_table
+from rhokit.frame_rows import check_table
+from rhokit.frames import MOST_CATEGORIES, Schema
 from rhokit.streams import Stream, fit_batches
 
 SIZES = ["S", "M", "L", "XL"]
@@ -150,7 +153,7 @@ class TestWideRows:
     )
     def test_a_bad_single_row(self, row, message):
         with pytest.raises(ValueError, match=message):
-            Schema.of(frame()).encode_row(row)
+            Schema.of(frame()).encode_row(row, is_closed=True)
 
     @given(st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=30))
     def test_any_categories_survive(self, values):
@@ -250,7 +253,7 @@ class TestRefusals:
         assert refused.value.column == "day"
 
     def test_unknown_category(self, model):
-        table = frame(40)
+        table, model = frame(40), copy(model).set_params(unseen="raise")
         table["colour"] = table["colour"].cat.rename_categories({"red": "green"})
         with pytest.raises(
             DataError, match=r"'colour': holds .*'blue', 'red'"

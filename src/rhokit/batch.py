@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rhokit.frame_form import FrameForm
 from rhokit.frames import Schema
 
 
@@ -23,11 +24,14 @@ class Columns:
     schema : Schema, optional
         Where some columns are categories: rows are then *wide*, a category being
         several numbers (see :mod:`rhokit.frames`).
+    form : FrameForm, optional
+        The kind of frame that rows came as, and the types of its columns.
     """
 
     n_features: int
     names: tuple[Any, ...] | None = None
     schema: Schema | None = None
+    form: FrameForm | None = None
 
     @classmethod
     def of(cls, estimator: Any) -> "Columns":
@@ -89,13 +93,41 @@ class Columns:
             )
         return [int(place) for place in places]
 
+    @property
+    def categories(self) -> tuple[tuple[Any, ...] | None, ...]:
+        """Of each column, None for numbers."""
+        known = (None,) * self.n_features
+        return known if self.schema is None else self.schema.categories
+
     def part(self, kept: list[int]) -> "Columns":
         """Some of the columns."""
         names = None if self.names is None else tuple(self.names[i] for i in kept)
         schema = None if self.schema is None else self.schema.part(kept)
         if schema is not None and not schema.category_columns():
             schema = None
-        return Columns(len(kept), names, schema)
+        form = None if self.form is None else self.form.part(kept)
+        return Columns(len(kept), names, schema, form)
+
+    # ---- rows as they came ----------------------------------------------------------
+
+    def restored(self, rows: NDArray[Any]) -> Any:
+        """Rows (n, w) as the kind of frame that rows came as, with its types.
+
+        An array where they came as one, and a dict of columns where categories came
+        as no frame that is known.
+        """
+        if self.form is None:
+            return rows if self.schema is None else self.schema.decode(rows)
+        if self.schema is None:
+            names = self.names or tuple(range(self.n_features))
+            columns = dict(zip(names, rows.T, strict=True))
+            return self.form.frame(columns, {})
+        schema = self.schema
+        known = {
+            schema.names[i]: (schema.categories[i] or (), schema.ordered[i])
+            for i in schema.category_columns()
+        }
+        return self.form.frame(schema.decode(rows), known)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +170,14 @@ class Batch:
         target = None if self.target is None else self.target[which]
         weights = None if self.weights is None else self.weights[which]
         return replace(self, rows=self.rows[which], target=target, weights=weights)
+
+    def expecting(self) -> "Batch":
+        """These rows, whose columns have learned how probable new categories are."""
+        schema = self.columns.schema
+        if schema is None:
+            return self
+        schema = schema.expecting(self.rows, self.weights)
+        return replace(self, columns=replace(self.columns, schema=schema))
 
     def seen(self) -> "Batch":
         """The rows of a weight above zero: others are not there."""

@@ -8,11 +8,13 @@ have a Gaussian kernel that is the product of the kernels of the columns,
 
 so every map of the Gaussian kernel is a map of mixed columns too, and whatever sums,
 measures, merges or trains rows of numbers does so with categories.
+
+The world of categories is open: one that was not learned is the outcome *unseen*,
+whose state is zero, as near to one category as to any other.
 """
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -30,13 +32,13 @@ from rhokit.frame_columns import (
     is_ordered,
     numbers_of_column,
 )
-from rhokit.validation import check_rows, is_missing, refuse_non_finite
+from rhokit.validation import is_missing, refuse_non_finite
 
-__all__ = ["MOST_CATEGORIES", "Schema", "check_table"]
+__all__ = ["MOST_CATEGORIES", "Schema"]
 
-# How fast the overlap of ordered categories falls with the places between them: that
-# of neighbours is about one half.
+# How fast the overlap of ordered categories falls with the places between: to half.
 _SHARPNESS = 2.8
+_TRUTH = (False, True)
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,9 @@ class Schema:
         The values of a column of categories, None for a column of numbers.
     ordered : tuple of bool, of length d
         Whether the categories of a column have an order.
+    unseen : tuple of float, of length d
+        Probability of a category that was not learned, of each column; zero where
+        there can be none, as of numbers and truth values.
 
     Examples
     --------
@@ -71,6 +76,11 @@ class Schema:
     names: tuple[str, ...]
     categories: tuple[tuple[Any, ...] | None, ...]
     ordered: tuple[bool, ...]
+    unseen: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.unseen:
+            object.__setattr__(self, "unseen", (0.0,) * len(self.names))
 
     @classmethod
     def of(cls, X: Any) -> "Schema | None":
@@ -125,14 +135,25 @@ class Schema:
         places = np.linspace(0, 1, count)
         return np.asarray(softmax_states(places, count, _SHARPNESS * (count - 1) ** 2))
 
+    def is_open(self, column: int) -> bool:
+        """Whether a column may hold categories that were not learned."""
+        return self.categories[column] not in (None, _TRUTH)
+
+    def outcomes(self, column: int) -> NDArray[np.float64]:
+        """States of whatever a column of categories may hold: with *unseen*, last."""
+        states = self.states(column)
+        if not self.is_open(column):
+            return states
+        return np.vstack([states, np.zeros(len(states))])
+
+    def name_of(self, entry: int) -> str:
+        """Name of the column that an entry of a wide row is of."""
+        stops = [block.stop for block in self.blocks]
+        return self.names[int(np.searchsorted(stops, entry, side="right"))]
+
     def category_columns(self) -> list[int]:
         """Which of the columns hold categories."""
         return [i for i, known in enumerate(self.categories) if known is not None]
-
-    @property
-    def has_order(self) -> bool:
-        """Whether some column's categories have an order."""
-        return any(self.ordered)
 
     def part(self, columns: list[int]) -> "Schema":
         """The schema of some of the columns."""
@@ -140,7 +161,68 @@ class Schema:
             tuple(self.names[i] for i in columns),
             tuple(self.categories[i] for i in columns),
             tuple(self.ordered[i] for i in columns),
+            tuple(self.unseen[i] for i in columns),
         )
+
+    # ---- categories that were not learned -------------------------------------------
+
+    def expecting(
+        self, rows: NDArray[Any], weights: NDArray[np.float64] | None = None
+    ) -> "Schema":
+        r"""This schema with probabilities of unseen categories, by leave-one-out.
+
+        A row left out is of an unseen category if no other row has its own: with
+        :math:`n_1` such rows, and half a row more that any column may meet,
+
+        .. math:: \varepsilon = \frac{n_1 + 1/2}{n + 1}.
+
+        Parameters
+        ----------
+        rows : array of shape (n, width)
+            Wide ones.
+        weights : array of shape (n,), optional
+            A weight of k counts as k copies.
+        """
+        mass = np.ones(len(rows)) if weights is None else weights
+        rows, mass = rows[mass > 0], mass[mass > 0]
+        found = [0.0] * len(self.names)
+        for column in filter(self.is_open, self.category_columns()):
+            codes = self.codes(column, rows)
+            found[column] = _unseen_probability(codes[codes >= 0], mass[codes >= 0])
+        return replace(self, unseen=tuple(found))
+
+    def codes(self, column: int, rows: NDArray[Any]) -> NDArray[np.intp]:
+        """Codes of the categories of wide rows (n,): C of *unseen*, -1 of gaps."""
+        own = rows[:, self.blocks[column]]
+        codes = np.where(own.any(axis=1), self.nearest(column, rows), own.shape[1])
+        return np.where(np.isnan(own[:, 0]), -1, codes)
+
+    def log_measure(self, rows: NDArray[Any], gamma: float) -> NDArray[np.float64]:
+        r"""What a kernel's density is multiplied by for each row's outcomes, (n,).
+
+        The kernel of a state of zero is :math:`e^{-\gamma}` for any category, so that
+        what it measures there is the density of the other columns, times that over the
+        mass of the column. A density that has *unseen* with the probability ε times
+        that of the other columns, and all else 1 - ε times, is the kernel's, times
+        this.
+        """
+        logs = np.zeros(len(rows))
+        for column in self.category_columns():
+            if self.unseen[column]:
+                known, unseen = np.log(self.outcome_weights(column, gamma)[[0, -1]])
+                own = rows[:, self.blocks[column]]
+                logs += np.where(own.any(axis=1), known, unseen)
+                logs -= np.where(np.isnan(own[:, 0]), known, 0)
+        return logs
+
+    def outcome_weights(self, column: int, gamma: float) -> NDArray[np.float64]:
+        """Weights of a column's outcomes beside the kernel: see :meth:`log_measure`."""
+        kernel = self.category_kernel(column, gamma)
+        weights = np.full(len(kernel), 1 - self.unseen[column])
+        if not self.is_open(column):
+            return weights
+        at_zero = self.unseen[column] * kernel.sum(axis=0).mean() * math.exp(gamma)
+        return np.append(weights, at_zero)
 
     def log_mass(self, gamma: float) -> float:
         r"""Logarithm of :math:`\int e^{-\gamma\|x-y\|^2}dx` over wide rows.
@@ -162,8 +244,13 @@ class Schema:
 
     # ---- rows -----------------------------------------------------------------------
 
-    def encode(self, X: Any, dtype: Any = np.float64) -> NDArray[Any]:
-        """A frame as wide rows of numbers (n, width), NaN for what is missing."""
+    def encode(
+        self, X: Any, dtype: Any = np.float64, *, is_closed: bool = False
+    ) -> NDArray[Any]:
+        """A frame as wide rows of numbers (n, width), NaN for what is missing.
+
+        With ``is_closed``, a category that was not learned is an error.
+        """
         columns = columns_of(X)
         if not columns:
             raise TypeError(
@@ -177,15 +264,15 @@ class Schema:
             if self.categories[index] is None:
                 rows[:, block.start] = numbers_of_column(column)
                 continue
-            codes = self._codes(index, column)
+            codes = self._codes(index, column, is_closed)
             states = np.vstack(
-                [self.states(index), np.full(block.stop - block.start, np.nan)]
+                [self.outcomes(index), np.full(block.stop - block.start, np.nan)]
             )
             rows[:, block] = states[codes]  # code -1 is the last: a gap
         return rows
 
     def encode_row(
-        self, values: list[Any], *, may_miss: bool = False
+        self, values: list[Any], *, may_miss: bool = False, is_closed: bool = False
     ) -> NDArray[np.float64]:
         """The values of a single row, in the order of the columns, as a wide one."""
         row = np.empty(self.width)
@@ -196,13 +283,13 @@ class Schema:
             elif known is None:
                 row[block] = self._number(index, value)
             else:
-                row[block] = self.states(index)[self._code(index, value)]
+                row[block] = self.outcomes(index)[self._code(index, value, is_closed)]
         if not may_miss:
-            refuse_non_finite(row[None], "a row", _name_of(self))
+            refuse_non_finite(row[None], "a row", self.name_of)
         return row
 
     def decode(self, rows: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """Wide rows as columns by name, each category the nearest one."""
+        """Wide rows as columns by name; None stands for what is unseen or missing."""
         columns = {}
         for index, (name, block) in enumerate(
             zip(self.names, self.blocks, strict=True)
@@ -211,10 +298,9 @@ class Schema:
             if known is None:
                 columns[name] = rows[:, block.start]
                 continue
-            codes = self.nearest(index, rows)
-            values = np.empty(len(known), object)
-            values[:] = known
-            columns[name] = values[codes]
+            values = np.empty(len(known) + 2, object)
+            values[: len(known)] = known
+            columns[name] = values[self.codes(index, rows)]
         return columns
 
     def nearest(self, column: int, rows: NDArray[Any]) -> NDArray[np.intp]:
@@ -223,30 +309,50 @@ class Schema:
         overlaps = rows[:, self.blocks[column]] @ states.T - (states**2).sum(axis=1) / 2
         return np.asarray(overlaps.argmax(axis=1))
 
-    def _codes(self, index: int, column: Any) -> NDArray[np.intp]:
-        """Place of each value among the column's categories, -1 for a gap."""
-        known = self.categories[index] or ()
-        lookup = {value: code for code, value in enumerate(known)}
+    def _codes(
+        self, index: int, column: Any, is_closed: bool = False
+    ) -> NDArray[np.intp]:
+        """Place of each value among the column's outcomes, -1 for a gap."""
         values, places = dictionary_of(column)
+        lookup = self._lookup(index)
         # A last place stands for gaps.
-        codes_of = np.array([lookup.get(value, -1) for value in values] + [-1])
+        codes_of = np.array(
+            [-1 if is_missing(v) else lookup.get(v, -2) for v in values] + [-1]
+        )
         codes = codes_of[places]
-        for row in np.flatnonzero(codes < 0):
-            if places[row] >= 0 and not is_missing(values[places[row]]):
-                raise self._unknown(index, values[places[row]], int(row))
+        is_strange = codes == -2
+        if is_strange.any():
+            row = int(is_strange.argmax())
+            codes[is_strange] = self._unseen(index, values[places[row]], row, is_closed)
         return np.asarray(codes)
 
-    def _code(self, index: int, value: Any) -> int:
-        known = self.categories[index] or ()
-        if value in known:
-            return known.index(value)
-        raise self._unknown(index, value)
+    def _code(self, index: int, value: Any, is_closed: bool = False) -> int:
+        found = self._lookup(index).get(value)
+        return self._unseen(index, value, None, is_closed) if found is None else found
+
+    def _lookup(self, index: int) -> dict[Any, int]:
+        """Codes of a column's categories."""
+        return {value: code for code, value in enumerate(self.categories[index] or ())}
+
+    def _unseen(self, index: int, value: Any, row: int | None, is_closed: bool) -> int:
+        """Code of an unseen category, where there may be one."""
+        if is_closed or not self.is_open(index):
+            raise self._unknown(index, value, row)
+        return len(self.categories[index] or ())
+
+    def refuse_unseen(self, rows: NDArray[Any]) -> None:
+        """Raise for wide rows of categories that were not learned."""
+        for column in self.category_columns():
+            is_unseen = ~rows[:, self.blocks[column]].any(axis=1)
+            if is_unseen.any():
+                raise self._unknown(column, None, int(is_unseen.argmax()))
 
     def _unknown(self, index: int, value: Any, row: int | None = None) -> DataError:
         known = self.categories[index] or ()
+        what = "what" if value is None else f"{value!r}, which"
         return DataError(
-            f"holds {value!r}, which is not among the categories that were learned: "
-            f"{_some(known)}",
+            f"holds {what} is not among the categories that were learned: "
+            f'{_some(known)} (with unseen="allow" it is an outcome of its own)',
             row=row,
             column=self.names[index],
             value=value,
@@ -278,59 +384,14 @@ class Schema:
         )
 
 
-def check_table(
-    estimator: Any,
-    X: Any,
-    *,
-    reset: bool,
-    dtype: Any = None,
-    numeric: bool = True,
-    may_miss: bool = False,
-    names: Sequence[Any] | None = None,
-    encoded: bool = False,
-) -> NDArray[Any]:
-    """Rows as a C-ordered array, wide where there are columns of categories.
-
-    What :func:`~rhokit.validation.check_rows` does for numbers, and the same for
-    frames with categories. Sets or uses ``schema_`` of the estimator, which is None
-    where all columns are numbers. ``may_miss`` lets NaN pass; ``names`` are those of
-    rows of numbers that come without them, for errors; ``encoded`` says that rows
-    beside a schema are wide ones already, which nobody but this library makes.
-    """
-    if reset and numeric:
-        estimator.schema_ = Schema.of(X)
-    schema = getattr(estimator, "schema_", None)
-    if schema is None or not numeric:
-        return check_rows(
-            estimator,
-            X,
-            reset=reset,
-            dtype=dtype,
-            numeric=numeric,
-            may_miss=may_miss,
-            names=names,
-        )
-    if reset:
-        estimator.n_features_in_ = len(schema.names)
-        estimator.feature_names_in_ = np.array(schema.names, dtype=object)
-    if encoded and isinstance(X, np.ndarray):
-        wanted = np.promote_types(X.dtype, np.float32) if dtype is None else dtype
-        rows = np.ascontiguousarray(X, dtype=wanted)
-    else:
-        rows = schema.encode(X, np.float64 if dtype is None else dtype)
-    if not len(rows):
-        raise ValueError(
-            f"Found array with 0 sample(s) (shape={(0, len(schema.names))}) while a "
-            f"minimum of 1 is required by {type(estimator).__name__}."
-        )
-    refuse_non_finite(rows, type(estimator).__name__, _name_of(schema), may_miss)
-    return rows
-
-
-def _name_of(schema: Schema) -> Callable[[int], str]:
-    """From an entry of a wide row to the name of its column."""
-    stops = [block.stop for block in schema.blocks]
-    return lambda entry: schema.names[int(np.searchsorted(stops, entry, side="right"))]
+def _unseen_probability(codes: NDArray[np.intp], mass: NDArray[np.float64]) -> float:
+    """Probability of a category that no other row has, by leaving rows out."""
+    _, places, counts = np.unique(codes, return_inverse=True, return_counts=True)
+    totals = np.bincount(places, mass)
+    # Weights that are no copies, such as shares of one, are rows all the same.
+    n, total = max(float(mass.sum()), float(len(mass))), max(mass.sum(), 1e-300)
+    lonely = totals[(counts == 1) & (totals < 2)].sum() / total
+    return float((n * lonely + 0.5) / (n + 1))
 
 
 def _some(values: tuple[Any, ...], most: int = 8) -> str:

@@ -124,12 +124,10 @@ class TestMass:
         model, n = fitted_mixed(), 301
         nodes, volume = lattice(model, n)
         total = 0
-        for colour in ("red", "green", "blue"):
+        for colour in ("red", "green", "blue", "unseen"):
             for new in (False, True):
                 frame = pd.DataFrame({"price": nodes[:, 0]})
-                frame["colour"] = pd.Categorical(
-                    [colour] * len(nodes), ["red", "green", "blue"]
-                )
+                frame["colour"] = colour
                 frame["change"], frame["new"] = nodes[:, 1], new
                 total += volume @ model.density(frame)
         assert_allclose(total, 1, atol=1e-6)

@@ -9,7 +9,9 @@ from scipy.stats import multivariate_normal
 
 from rhokit import DMKDE
 from rhokit.features import MosaicFeatures
-from rhokit.features.cells import CellMixture, CellRows, definite
+from rhokit.features.category_shares import NO_CATEGORIES
+from rhokit.features.cell_rows import CellRows
+from rhokit.features.cells import CellMixture, definite
 from rhokit.features.mixtures import (
     CellPrior,
     Layer,
@@ -81,7 +83,7 @@ class TestCells:
         mixture = random_mixture()
         moments = mixture.moments()
         again = CellMixture.from_moments(
-            moments, 3, np.log(moments[:, 0]), mixture.log_shares
+            moments, 3, np.log(moments[:, 0]), mixture.log_shares, ()
         )
         assert_allclose(again.mean, mixture.mean, 1e-12)
         assert_allclose(again.covariance, mixture.covariance, 1e-10, 1e-12)
@@ -140,21 +142,23 @@ class TestSteps:
     @pytest.mark.parametrize("seed", range(3))
     def test_never_lower_the_likelihood(self, seed):
         rows = weighted_rows(seed=seed)
-        layer = fit_layer(rows, 5, 0.0, 1e-12, np.ones(0), np.random.default_rng(seed))
+        layer = fit_layer(
+            rows, 5, 0.0, 1e-12, NO_CATEGORIES, np.random.default_rng(seed)
+        )
         spread = np.random.default_rng(seed).normal(size=layer.moments.shape)
         layer = Layer(layer.moments * np.exp(0.02 * spread), layer.prior, 5)
         before = -np.inf
         for _ in range(12):
-            layer, old = improve_layer(layer, rows, np.ones(0), steps=1), layer
-            mixture = old.mixture(np.ones(0))
+            layer, old = improve_layer(layer, rows, NO_CATEGORIES, steps=1), layer
+            mixture = old.mixture(NO_CATEGORIES)
             now = np.average(mixture.log_density(rows.cell_rows()), weights=rows.mass)
             assert now >= before - 1e-9
             before = now
 
     def test_one_cell_is_the_normal_distribution(self):
         rows = weighted_rows()
-        layer = fit_layer(rows, 1, 0.0, 0.0, np.ones(0), np.random.default_rng(0))
-        found = layer.mixture(np.ones(0))
+        layer = fit_layer(rows, 1, 0.0, 0.0, NO_CATEGORIES, np.random.default_rng(0))
+        found = layer.mixture(NO_CATEGORIES)
         mean = np.average(rows.z, axis=0, weights=rows.mass)
         covariance = np.cov(rows.z.T, aweights=rows.mass, ddof=0)
         assert_allclose(found.mean[0], mean, 1e-10)
@@ -165,17 +169,17 @@ class TestSteps:
 class TestPriors:
     def test_are_shares_of_all_weight(self):
         rows = weighted_rows()
-        layer = fit_layer(rows, 4, 3.0, FLOOR, np.ones(0), np.random.default_rng(0))
-        half = layer.prior.mixture(layer.moments / 2, np.ones(0))
-        whole = layer.mixture(np.ones(0))
+        layer = fit_layer(rows, 4, 3.0, FLOOR, NO_CATEGORIES, np.random.default_rng(0))
+        half = layer.prior.mixture(layer.moments / 2, NO_CATEGORIES)
+        whole = layer.mixture(NO_CATEGORIES)
         assert_allclose(half.covariance, whole.covariance, 1e-12)
         assert_allclose(half.log_weight, whole.log_weight, 1e-12)
 
     def test_are_the_formula(self):
         rows = weighted_rows(d=3)
         rng = np.random.default_rng(0)
-        layer = fit_layer(rows, 4, 3.0, FLOOR, np.ones(0), rng)
-        prior, found = layer.prior, layer.mixture(np.ones(0))
+        layer = fit_layer(rows, 4, 3.0, FLOOR, NO_CATEGORIES, rng)
+        prior, found = layer.prior, layer.mixture(NO_CATEGORIES)
         strength = prior.strength * rows.mass.sum()
         assert_allclose(strength, 3)
         for c, sums in enumerate(layer.moments):
@@ -246,12 +250,14 @@ class TestStarts:
     @pytest.mark.parametrize("held", [True, False])
     def test_each_strength_has_its_layer(self, held):
         rows, rng = weighted_rows(), np.random.default_rng(0)
-        layers = fit_layers(rows, 5, (0.0, 3.0, 9.0), 1e-6, np.ones(0), rng, held=held)
+        layers = fit_layers(
+            rows, 5, (0.0, 3.0, 9.0), 1e-6, NO_CATEGORIES, rng, held=held
+        )
         strengths = [each.prior.strength * rows.mass.sum() for each in layers]
         assert_allclose(strengths, [0, 3, 9], atol=1e-12)
         logs = [
             np.average(
-                each.mixture(np.ones(0)).log_density(rows.cell_rows()),
+                each.mixture(NO_CATEGORIES).log_density(rows.cell_rows()),
                 weights=rows.mass,
             )
             for each in layers
@@ -302,9 +308,9 @@ class TestKernels:
     def test_cells_are_as_wide_as_their_rows_and_the_kernel(self):
         rows = weighted_rows()
         layer = kernel_layer(rows, 6, 0.25, np.random.default_rng(0))
-        mixture = layer.mixture(np.ones(0))
+        mixture = layer.mixture(NO_CATEGORIES)
         nearest = ((rows.z[:, None] - mixture.mean) ** 2).sum(axis=2).argmin(axis=1)
-        router = rows.cell_rows().features @ layer.router(np.ones(0))
+        router = rows.cell_rows().features @ layer.router(NO_CATEGORIES)
         assert_array_equal(router.argmax(axis=1), nearest)
         for c in range(len(mixture.mean)):
             own, mass = rows.z[nearest == c], rows.mass[nearest == c]

@@ -38,6 +38,9 @@ def columns(value):
         (column(TEXT, categories=["ash", "red", "x"]), "has the size"),
         (column(TEXT, categories=None), "has the size"),
         (column(NUMBER, categories=["a", "b"]), "has the size"),
+        (column(TEXT, unseen=1.0), "a probability of unseen"),
+        (column(TEXT, unseen=-0.1), "a probability of unseen"),
+        (column(TEXT, unseen=None), "a probability of unseen"),
         (
             column(TEXT, categories=list(range(MOST_CATEGORIES + 1))),
             "a list of categories",
@@ -52,7 +55,8 @@ def test_a_schema_of_numbers_alone():
     def change(draft):
         names = [f"x{i}" for i in range(draft.columns["width"])]
         draft.columns["schema"] = [
-            {"name": name, "categories": None, "ordered": False} for name in names
+            {"name": name, "categories": None, "ordered": False, "unseen": 0.0}
+            for name in names
         ]
 
     refuses("some of categories", MIXED, change)
@@ -70,7 +74,7 @@ def test_scalings_that_mix_categories():
 
 @pytest.mark.parametrize("name", ["density-grid", "density-series-line"])
 def test_maps_of_numbers(name):
-    schema = [{"name": "a", "categories": ["x"], "ordered": False}]
+    schema = [{"name": "a", "categories": ["x"], "ordered": False, "unseen": 0.0}]
     refuses("feature_map takes no columns of categories", name, columns(schema))
 
 

@@ -60,7 +60,7 @@ def test_from_a_one_pass_model_and_back():
 
 def test_other_columns_are_refused_by_name():
     frame = table(100)
-    model = DMKDESGD(**FEW).fit(frame)
+    model = DMKDESGD(**FEW, unseen="raise").fit(frame)
     with pytest.raises(ValueError, match=r"lacks \['level'\]"):
         model.score_samples(frame.drop(columns="level"))
     saved = rhokit.loads(rhokit.dumps(model))

@@ -21,7 +21,8 @@ def bent(model, plan, wide):
     for column in schema.category_columns():
         states, block = schema.states(column), scaled[:, schema.blocks[column]]
         nearest = ((block[:, None] - states) ** 2).sum(axis=2).argmin(axis=1)
-        parts.append(np.eye(len(states))[nearest])
+        is_known = block.any(axis=1, keepdims=True)
+        parts.append(np.eye(len(states))[nearest] * is_known)
     z = mosaic.shapes_.apply(scaled[:, schema.is_number])[0]
     return z, np.concatenate(parts, axis=1)
 
@@ -65,9 +66,25 @@ def slow_cells(model, growth=1.0):
             covariance = second - weight * np.outer(mean, mean)
             covariance += strength * mosaic.sizes_[c] * mosaic.prior_shapes_[layer]
             covariance = covariance / (weight + strength) + mosaic.floor_ * np.eye(d)
-            shares = (sums[c, q:] + more * mosaic.shares_) / (weight + more)
+            shares, start_of = [], q
+            for size in mosaic.shares.sizes:
+                prior = mosaic.shares_[start_of - q : start_of - q + size]
+                counts = sums[c, start_of : start_of + size]
+                own = (prior.sum() * counts + more * prior) / (weight + more)
+                shares.append([*own, 1 - own.sum()])
+                start_of += size
             log_weight = np.log(mosaic.layer_weights_[layer] * weight / rows)
-            yield log_weight, mean, covariance, np.log(shares)
+            yield log_weight, mean, covariance, shares
+
+
+def log_categories(onehot, shares):
+    """Logarithm of the shares of a row's categories; the last is of unseen ones."""
+    total, start = 0.0, 0
+    for own in shares:
+        ones = onehot[start : start + len(own) - 1]
+        total += np.log(own[ones.argmax()] if ones.any() else own[-1])
+        start += len(ones)
+    return total
 
 
 def slow_log_density(model, X, growth=1.0):
@@ -75,7 +92,9 @@ def slow_log_density(model, X, growth=1.0):
     plan, wide = wide_rows(model, X)
     z, onehot = bent(model, plan, wide)
     logs = [
-        log_weight + multivariate_normal(mean, covariance).logpdf(z) + onehot @ shares
+        log_weight
+        + multivariate_normal(mean, covariance).logpdf(z)
+        + np.array([log_categories(row, shares) for row in onehot])
         for log_weight, mean, covariance, shares in slow_cells(model, growth)
     ]
     schema = model.feature_map_.schema_

@@ -100,13 +100,22 @@ class TestFitFiles:
         merged = left.merge(right)
         assert_allclose(merged.state_.total, both.state_.total, rtol=1e-12, atol=1e-12)
 
-    def test_a_plan_refuses_new_categories(self, tmp_path):
+    def test_a_plan_takes_new_categories(self, tmp_path):
         frame = table(100)
         model = fit_files(clone(DENSITY), write(tmp_path / "1.csv", frame)).blank()
-        more = frame.assign(group=["d"] * 100)
-        with pytest.raises(DataError, match="'group': holds 'd'") as refused:
-            fit_files(model, write(tmp_path / "2.csv", more))
-        assert place(refused) == (str(tmp_path / "2.csv"), 0, "group", "d")
+        more = frame.assign(group=["d"] * 50 + ["e"] * 50)
+        file = write(tmp_path / "2.csv", more)
+        fitted = fit_files(model, file)
+        expected = model.blank().partial_fit(more)
+        assert_allclose(fitted.score_samples(more), expected.score_samples(more))
+
+    def test_a_plan_may_refuse_them(self, tmp_path):
+        frame = table(100)
+        model = fit_files(clone(DENSITY), write(tmp_path / "1.csv", frame)).blank()
+        more = frame.assign(group=[*frame["group"][:60], *["d"] * 40])
+        with pytest.raises(DataError, match=r"'group': .*not among") as refused:
+            fit_files(model.set_params(unseen="raise"), write(tmp_path / "2.csv", more))
+        assert place(refused) == (str(tmp_path / "2.csv"), 60, "group", None)
 
     def test_goes_on_from_a_checkpoint(self, tmp_path):
         path = write(tmp_path / "rows.parquet", table())
@@ -328,8 +337,13 @@ class TestBatches:
             stream.learn_one(row)
         plan = clone(DENSITY).prepare(frame).partial_fit(frame)
         assert_allclose(stream.model.state_.total, plan.state_.total, rtol=1e-12)
+        strange = frame.iloc[0].to_dict() | {"group": "z"}
+        stream.learn_one(strange)
+        plan.partial_fit(pd.DataFrame([strange]))
+        assert_allclose(stream.model.state_.total, plan.state_.total, rtol=1e-12)
+        closed = Stream(clone(DENSITY).set_params(unseen="raise").prepare(frame))
         with pytest.raises(ValueError, match="'group': holds 'z'"):
-            stream.learn_one(frame.iloc[0].to_dict() | {"group": "z"})
+            closed.learn_one(strange)
 
     def test_a_stream_that_begins_with_frames(self):
         frame = table()

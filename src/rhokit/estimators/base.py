@@ -54,6 +54,7 @@ class OnePassEstimator(BaseEstimator, ABC):
     # Parameters that a subclass may lack.
     rank: Any = None
     missing: str = "raise"
+    unseen: str = "allow"
 
     @abstractmethod
     def make_readout(self, known: Any = None) -> ReadOut:

@@ -2,13 +2,15 @@
 
 import warnings
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rhokit.batch import Batch, Columns
-from rhokit.frames import check_table
+from rhokit.frame_form import FrameForm
+from rhokit.frame_rows import check_table
 from rhokit.models import Model
 from rhokit.plans.request import numeric_rows
 from rhokit.validation import check_float_dtype, level_of_the_user
@@ -61,8 +63,13 @@ def checked_rows(
         may_miss=estimator.missing == "integrate",
         names=names,
         encoded=encoded,
+        is_closed=estimator.unseen == "raise",
     )
-    return rows, learned or Columns.of(known)
+    if learned is not None:
+        return rows, learned
+    found = Columns.of(known)
+    form = FrameForm.of(X, found.categories) if numeric else None
+    return rows, replace(found, form=form)
 
 
 def whole_rows(batch: Batch, owner: str) -> Batch:

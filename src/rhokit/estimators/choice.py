@@ -45,6 +45,7 @@ def chosen_model(
     )
     check_map(request.feature_map, request.takes_series)
     if batch.columns.schema is not None:
+        batch = batch.expecting()
         refuse_maps_of_numbers(request.feature_map, batch.columns)
     if readout.has_target:
         readout.check_rank(rank, owner)

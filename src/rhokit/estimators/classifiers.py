@@ -140,6 +140,9 @@ or None
         What to do with missing values. ``"integrate"`` answers from the columns that a
         row has, the others integrated over in closed form (over landmarks, which
         ``"auto"`` takes, and on grids); it learns from rows without gaps.
+    unseen : {"allow", "raise"}, default="allow"
+        What to do with categories that were not learned. They are an outcome of their
+        own, whose probability the rows tell by leave-one-out; ``"raise"`` refuses them.
     batch_size : int, optional
         Rows per block; chosen for speed without it.
     dtype : {"float32", "float64"}, optional
@@ -194,6 +197,7 @@ or None
         min_log_density: float | None = None,
         reject_label: Any = "unknown",
         missing: str = "raise",
+        unseen: str = "allow",
         batch_size: int | None = None,
         dtype: Any = None,
         random_state: Any = None,
@@ -208,6 +212,7 @@ or None
         self.min_log_density = min_log_density
         self.reject_label = reject_label
         self.missing = missing
+        self.unseen = unseen
         self.batch_size = batch_size
         self.dtype = dtype
         self.random_state = random_state

@@ -69,9 +69,10 @@ class DensityEstimator(DensityMixin, OnePassEstimator):
 
         Returns
         -------
-        X : array of shape (n_samples, d)
-            Where columns are categories, a dict of columns by name, as
-            ``pandas.DataFrame`` and ``polars.DataFrame`` take it.
+        X : array or frame of shape (n_samples, d)
+            The kind of frame that the model was fitted to, of pandas, polars or Arrow,
+            with its types: whole numbers are whole, categories are categories. Only
+            categories that were learned are drawn.
         """
         return draw_samples(self.fitted_model(), n_samples, generator(random_state))
 
@@ -239,6 +240,9 @@ class DMKDE(DensityEstimator):
         What to do with missing values. ``"integrate"`` answers from the columns that a
         row has, the others integrated over in closed form (for whatever ``"auto"``
         takes); it learns from rows without gaps.
+    unseen : {"allow", "raise"}, default="allow"
+        What to do with categories that were not learned. They are an outcome of their
+        own, whose probability the rows tell by leave-one-out; ``"raise"`` refuses them.
     batch_size : int, optional
         Rows per block; chosen for speed without it.
     dtype : {"float32", "float64"}, optional
@@ -295,6 +299,7 @@ class DMKDE(DensityEstimator):
         feature_map: Any = "auto",
         scale: Any = "auto",
         missing: str = "raise",
+        unseen: str = "allow",
         batch_size: int | None = None,
         dtype: Any = None,
         random_state: Any = None,
@@ -305,6 +310,7 @@ class DMKDE(DensityEstimator):
         self.feature_map = feature_map
         self.scale = scale
         self.missing = missing
+        self.unseen = unseen
         self.batch_size = batch_size
         self.dtype = dtype
         self.random_state = random_state

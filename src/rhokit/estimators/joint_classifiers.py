@@ -39,7 +39,7 @@ class QMClassifier(ClassEstimator):
 
     Parameters
     ----------
-    gamma, n_components, rank, feature_map, scale, missing, batch_size, dtype, \
+    gamma, n_components, rank, feature_map, scale, missing, unseen, batch_size, \
 random_state :
         As for :class:`DMKDClassifier`.
     output_map : {"onehot", "softmax"} or FeatureMap, default="onehot"
@@ -86,6 +86,7 @@ candidates_, state_ :
         output_map: Any = "onehot",
         joint_rank: int | None = None,
         missing: str = "raise",
+        unseen: str = "allow",
         batch_size: int | None = None,
         dtype: Any = None,
         random_state: Any = None,
@@ -98,6 +99,7 @@ candidates_, state_ :
         self.output_map = output_map
         self.joint_rank = joint_rank
         self.missing = missing
+        self.unseen = unseen
         self.batch_size = batch_size
         self.dtype = dtype
         self.random_state = random_state
@@ -135,7 +137,7 @@ class QMOrdinalClassifier(ClassEstimator):
     gamma : float or {"loo", "median", "scott", "silverman"}, default="loo"
         As for :class:`DMKDClassifier`; ``"loo"`` minimises the ranked probability
         score, the squared error of cumulative probabilities.
-    n_components, rank, feature_map, scale, joint_rank, missing, batch_size, dtype, \
+    n_components, rank, feature_map, scale, joint_rank, missing, unseen, \
 random_state :
         As for :class:`QMClassifier`.
     beta : float or "loo", default="loo"
@@ -182,6 +184,7 @@ random_state :
         beta: Any = "loo",
         decision: str = "loo",
         missing: str = "raise",
+        unseen: str = "allow",
         batch_size: int | None = None,
         dtype: Any = None,
         random_state: Any = None,
@@ -195,6 +198,7 @@ random_state :
         self.beta = beta
         self.decision = decision
         self.missing = missing
+        self.unseen = unseen
         self.batch_size = batch_size
         self.dtype = dtype
         self.random_state = random_state

@@ -26,7 +26,7 @@ class MeanEmbeddingKDE(DensityEstimator):
 
     Parameters
     ----------
-    gamma, n_components, feature_map, scale, batch_size, dtype, random_state :
+    gamma, n_components, feature_map, scale, unseen, batch_size, dtype, random_state :
         As for :class:`DMKDE`. The map is drawn so that overlaps themselves, not their
         squares, follow the kernel; ``"fourier"`` are the features of the equation, not
         scaled to length one. A map that is given stays as it is in that.
@@ -58,6 +58,7 @@ class MeanEmbeddingKDE(DensityEstimator):
         n_components: int = 1024,
         feature_map: Any = "auto",
         scale: Any = "auto",
+        unseen: str = "allow",
         batch_size: int | None = None,
         dtype: Any = None,
         random_state: Any = None,
@@ -66,6 +67,7 @@ class MeanEmbeddingKDE(DensityEstimator):
         self.n_components = n_components
         self.feature_map = feature_map
         self.scale = scale
+        self.unseen = unseen
         self.batch_size = batch_size
         self.dtype = dtype
         self.random_state = random_state
@@ -79,4 +81,5 @@ class MeanEmbeddingKDE(DensityEstimator):
         blocks = model.plan.for_blocks(rows, use, batch_size=model.batch_size)
         with np.errstate(over="ignore", under="ignore"):
             values = np.concatenate(blocks).astype(np.float64)
-            return np.asarray(values * np.exp(model.log_norm()))
+            logs = model.log_norm() + model.plan.log_measure(rows)
+            return np.asarray(values * np.exp(logs))

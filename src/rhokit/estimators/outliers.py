@@ -42,7 +42,7 @@ class DMKDOutlierDetector(OutlierMixin, OnePassEstimator):
         contamination, if that is more) out of itself before it is asked, and looks at
         the nearest 2 % of the rows rather than at the nearest one, since outliers come
         in groups. They still count in p-values.
-    gamma, n_components, feature_map, missing, batch_size, dtype, random_state :
+    gamma, n_components, feature_map, missing, unseen, batch_size, dtype, random_state :
         As for :class:`DMKDE`. With ``missing="integrate"``, rows that lack values are
         compared with the others in the columns that they have.
     scale : str, array-like of shape (d,) or None, default="robust"
@@ -98,6 +98,7 @@ class DMKDOutlierDetector(OutlierMixin, OnePassEstimator):
         feature_map: Any = "auto",
         scale: Any = "robust",
         missing: str = "raise",
+        unseen: str = "allow",
         batch_size: int | None = None,
         dtype: Any = None,
         random_state: Any = None,
@@ -110,6 +111,7 @@ class DMKDOutlierDetector(OutlierMixin, OnePassEstimator):
         self.feature_map = feature_map
         self.scale = scale
         self.missing = missing
+        self.unseen = unseen
         self.batch_size = batch_size
         self.dtype = dtype
         self.random_state = random_state

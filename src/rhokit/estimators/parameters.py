@@ -17,6 +17,7 @@ COMMON: dict[str, Any] = {
     ],
     "n_components": [Interval(Integral, 1, None, closed="left")],
     "scale": [StrOptions({"auto", *SCALE_RULES}), "array-like", None],
+    "unseen": [StrOptions({"allow", "raise"})],
     "batch_size": [Interval(Integral, 1, None, closed="left"), None],
     "dtype": [StrOptions({"float32", "float64"}), type, np.dtype, None],
     "random_state": ["random_state", np.random.Generator],

@@ -40,7 +40,7 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OnePassEstimator):
         Landmarks, or random features; the most points of a grid that ``"auto"`` takes.
     rank : int, float, "elbow", "loo" or None, default=None
         Keep so many eigenvectors of each level's matrix for prediction.
-    feature_map, scale, missing :
+    feature_map, scale, missing, unseen :
         As for :class:`DMKDClassifier`; ``scale="within"`` whitens by the covariance
         of rows with similar targets.
     n_levels : int or "loo", default=32
@@ -104,6 +104,7 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OnePassEstimator):
         bounds: Any = None,
         calibration: str | None = "loo",
         missing: str = "raise",
+        unseen: str = "allow",
         batch_size: int | None = None,
         dtype: Any = None,
         random_state: Any = None,
@@ -118,6 +119,7 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OnePassEstimator):
         self.bounds = bounds
         self.calibration = calibration
         self.missing = missing
+        self.unseen = unseen
         self.batch_size = batch_size
         self.dtype = dtype
         self.random_state = random_state

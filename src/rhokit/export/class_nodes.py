@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rhokit.export.density_nodes import log_terms
 from rhokit.export.distribution_nodes import decided, likeliest, log_sum, posterior
 from rhokit.export.exporters import (
     READOUT_EXPORTERS,
@@ -53,8 +54,8 @@ def _log_density(model: Model, rows: Value, joint: Value) -> Value:
     """Log-densities (n,): of the inputs alone, or the sum of what outcomes say."""
     inputs = model.inputs()
     if inputs is None:
-        return log_sum(joint) + model.log_norm()
-    return log_measured(inputs, rows).reshape(0) + inputs.log_norm()
+        return log_sum(joint) + log_terms(model, rows)
+    return log_measured(inputs, rows).reshape(0) + log_terms(inputs, rows)
 
 
 @READOUT_EXPORTERS.register(JointReadOut.name)

@@ -1,5 +1,9 @@
 """The output of densities; detectors of outliers have none."""
 
+from typing import Any
+
+import numpy as np
+
 from rhokit.export.exporters import READOUT_EXPORTERS, Wanted, log_measured
 from rhokit.export.graph import Value
 from rhokit.models import Model
@@ -12,7 +16,23 @@ def _density(
 ) -> None:
     """Log-densities in the user's units."""
     logs = log_measured(model, rows).reshape(0)
-    rows.graph.output("log_density", logs + model.log_norm())
+    rows.graph.output("log_density", logs + log_terms(model, rows))
+
+
+def log_terms(model: Model, rows: Value) -> Any:
+    """From measured logarithms to log-densities, a number or (n,), of scaled rows."""
+    terms: Any = model.log_norm()
+    schema, gamma = model.plan.columns.schema, model.plan.gamma
+    if schema is None or gamma is None:
+        return terms
+    for column in schema.category_columns():
+        if schema.unseen[column]:
+            known, unseen = np.log(schema.outcome_weights(column, gamma)[[0, -1]])
+            block = schema.blocks[column]
+            own = rows.take(list(range(block.start, block.stop)), axis=1)
+            is_known = (own * own).sum(1) > 0.0
+            terms = rows.graph.where(is_known, own.sum(1) * 0.0 + known, unseen) + terms
+    return terms
 
 
 @READOUT_EXPORTERS.register(OutlierReadOut.name)

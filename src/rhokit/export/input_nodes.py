@@ -63,8 +63,10 @@ def _wide_rows(graph: Graph, schema: Schema) -> Value:
         column = graph.input(name, _type_of(known, name), 1)
         found = _matches(column, known, name).cast(DOUBLE)  # (n, C)
         states = found @ schema.states(index)
-        # What is no category has no state; nobody shall take it for one.
-        parts.append(graph.where(found.max(1, keep=True) > 0.5, states, np.nan))
+        if not schema.is_open(index):
+            # What is no category has no state; nobody shall take it for one.
+            states = graph.where(found.max(1, keep=True) > 0.5, states, np.nan)
+        parts.append(states)  # of what is unseen, zeros
     return graph.concat(parts, axis=1)
 
 

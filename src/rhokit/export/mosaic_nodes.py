@@ -5,7 +5,7 @@ import numpy as np
 from rhokit.export.exporters import REPRESENTATION_EXPORTERS
 from rhokit.export.graph import DOUBLE, INTEGER, Value
 from rhokit.features.bends import LINEAR, LOG
-from rhokit.features.cells import pairs
+from rhokit.features.cell_rows import pairs
 from rhokit.features.mosaic import MosaicFeatures
 from rhokit.features.shapes import ColumnShapes
 from rhokit.features.splines import Splines
@@ -156,6 +156,8 @@ def _categories(schema: Schema, rows: Value) -> list[Value]:
         block = schema.blocks[column]
         own = rows.take(list(range(block.start, block.stop)), axis=1)
         overlaps = own @ states.T - (states**2).sum(axis=1)[None] / 2
-        is_own = overlaps >= overlaps.max(1, keep=True)
-        parts.append(is_own.cast(DOUBLE) + own.sum(1, keep=True) * 0.0)
+        is_own = (overlaps >= overlaps.max(1, keep=True)).cast(DOUBLE)
+        # States have length one; what is unseen has a state of zero, and no ones.
+        is_own = is_own * ((own * own).sum(1, keep=True) > 0.5).cast(DOUBLE)
+        parts.append(is_own + own.sum(1, keep=True) * 0.0)
     return parts

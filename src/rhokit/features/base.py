@@ -16,7 +16,8 @@ from sklearn.base import (
 from sklearn.utils.validation import check_is_fitted
 
 from rhokit.fast import block_rows, map_blocks
-from rhokit.frames import Schema, check_table
+from rhokit.frame_rows import check_table
+from rhokit.frames import Schema
 from rhokit.records import FLOATS, Fields, Reader, Values, Word
 from rhokit.validation import (
     all_or_nothing,

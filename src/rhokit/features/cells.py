@@ -5,14 +5,22 @@ at all rows is one product of two matrices: quadratic features (n, q) times coef
 (q, C). A cell sums up the same features, weighed by how much rows belong to it.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache, cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtr, ndtri
+
+from rhokit.features.category_shares import blocks_of
+from rhokit.features.cell_rows import (
+    CellRows,
+    n_quadratic,
+    pairs,
+    quadratic_features,
+    square,
+)
 
 Floats = NDArray[np.float64]
 
@@ -22,140 +30,11 @@ _TAIL, _MOST_STEPS, _NEAR = 40.0, 200, 1e-12
 _LEVELS = np.finfo(float).tiny, 1 - np.finfo(float).epsneg
 # Numbers of what is no covariance are cut off here.
 _LARGEST = 1e100
-# Products of columns need not be written down for so few cells of so many columns.
-_FEW_CELLS, _MANY_COLUMNS = 8, 16
-# Nor if rows belong to a smaller share of the cells than the first, and the features of
-# all are more numbers than the second.
-_SPARSE, _LEAST_SPARSE = 0.2, 500_000
 _LOG_TWO_PI = float(np.log(2 * np.pi))
+# Shares of unseen categories below this are rounding.
+_CLOSED = 1e-13
 # Least eigenvalue of correlations that rounding has made indefinite.
 _LEAST_EIGENVALUE = 1e-10
-
-
-@cache
-def pairs(d: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The pairs of columns whose products are features."""
-    return np.triu_indices(d)
-
-
-def n_quadratic(d: int) -> int:
-    """How many features d columns have: one, the columns, and their products."""
-    return 1 + d + d * (d + 1) // 2
-
-
-def quadratic_features(z: Floats, out: Floats | None = None) -> Floats:
-    """``[1, z, z⊗z]`` of rows (n, d), products once each, shape (n, q)."""
-    n, d = z.shape
-    if out is None:
-        out = np.empty((n, n_quadratic(d)))
-    out[:, 0] = 1
-    out[:, 1 : d + 1] = z
-    first = d + 1
-    for j in range(d):
-        np.multiply(z[:, j:], z[:, j : j + 1], out=out[:, first : first + d - j])
-        first += d - j
-    return out
-
-
-def cell_features(z: Floats, onehot: Floats) -> Floats:
-    """Quadratic features of rows (n, d) and categories (n, w), shape (n, q + w)."""
-    q = n_quadratic(z.shape[1])
-    out = np.empty((len(z), q + onehot.shape[1]))
-    quadratic_features(z, out[:, :q])
-    out[:, q:] = onehot
-    return out
-
-
-def square(numbers: Floats, d: int) -> Floats:
-    """Symmetric matrices (C, d, d) of their upper triangles (C, d (d + 1) / 2)."""
-    i, j = pairs(d)
-    whole = np.empty((len(numbers), d, d))
-    whole[:, i, j] = numbers
-    whole[:, j, i] = numbers
-    return whole
-
-
-@dataclass(frozen=True, eq=False)
-class CellRows:
-    """Rows ``[1, z, categories]``, and what polynomials of cells make of them.
-
-    Parameters
-    ----------
-    columns : array of shape (n, 1 + d + w)
-        One, bent numbers, and ones and zeros of categories.
-    d : int
-        How many are numbers.
-    known : callable, optional
-        Returns features (n, q + w) that were made before.
-    """
-
-    columns: Floats
-    d: int
-    known: Callable[[], Floats] | None = None
-
-    @property
-    def z(self) -> Floats:
-        """The numbers, shape (n, d)."""
-        return self.columns[:, 1 : self.d + 1]
-
-    @property
-    def onehot(self) -> Floats:
-        """The categories, shape (n, w)."""
-        return self.columns[:, self.d + 1 :]
-
-    @cached_property
-    def features(self) -> Floats:
-        """With all products of numbers, shape (n, q + w)."""
-        if self.known is not None:
-            return self.known()
-        return cell_features(self.z, self.onehot)
-
-    def values(self, coefficients: Floats) -> Floats:
-        """Of polynomials with coefficients (q + w, C), shape (n, C)."""
-        if not spares_products(self.d, coefficients.shape[1]):
-            return np.asarray(self.features @ coefficients)
-        d, q = self.d, n_quadratic(self.d)
-        linear = np.concatenate([coefficients[: d + 1], coefficients[q:]])
-        values = self.columns @ linear
-        i, j = pairs(d)
-        halves = coefficients[d + 1 : q].T * np.where(i == j, 1.0, 0.5)
-        for c, form in enumerate(square(halves, d)):
-            values[:, c] += np.vecdot(self.z @ form, self.z)
-        return np.asarray(values)
-
-    def sums(self, member: Floats, least: float = 0.0) -> Floats:
-        """Of features, weighed by how much rows belong to cells (n, C): (C, q + w).
-
-        Rows may be left out of cells that they belong to no more than ``least``.
-        """
-        if not self._is_sparse(member, least):
-            return np.asarray(member.T @ self.features)
-        d, q = self.d, n_quadratic(self.d)
-        i, j = pairs(d)
-        sums = np.empty((member.shape[1], q + self.onehot.shape[1]))
-        for c, own in enumerate(np.ascontiguousarray(member.T)):
-            some = np.flatnonzero(own > least)
-            root = np.sqrt(own[some])
-            part = self.columns[some] * root[:, None]
-            numbers = part[:, : d + 1]
-            products = numbers.T @ numbers
-            sums[c, : d + 1], sums[c, d + 1 : q] = products[0], products[1:, 1:][i, j]
-            sums[c, q:] = root @ part[:, d + 1 :]
-        return sums
-
-    def _is_sparse(self, member: Floats, least: float) -> bool:
-        """Whether sums take less time cell by cell, of the rows that belong to it."""
-        n, n_cells = member.shape
-        if spares_products(self.d, n_cells):
-            return True
-        if n * n_quadratic(self.d) < _LEAST_SPARSE:
-            return False
-        return bool(np.count_nonzero(member > least) < _SPARSE * member.size)
-
-
-def spares_products(d: int, n_cells: int) -> bool:
-    """Whether so few cells take less time than products of so many columns."""
-    return n_cells <= _FEW_CELLS and d >= _MANY_COLUMNS
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,6 +44,9 @@ class CellMixture:
     .. math:: f(z, k) = \sum_c \pi_c\, \mathcal N(z; \mu_c, \Sigma_c)
               \prod_j p_{c j k_j}
 
+    What the categories of a column leave of one is the share of those that were not
+    learned, whose rows have zeros for all of them.
+
     Parameters
     ----------
     log_weight : array of shape (C,)
@@ -173,12 +55,15 @@ class CellMixture:
     covariance : array of shape (C, d, d)
     log_shares : array of shape (C, w)
         log p of all categories of all columns, one after the other; w may be zero.
+    sizes : tuple of int
+        How many of these are of each column.
     """
 
     log_weight: Floats
     mean: Floats
     covariance: Floats
     log_shares: Floats
+    sizes: tuple[int, ...] = ()
 
     @property
     def d(self) -> int:
@@ -187,12 +72,37 @@ class CellMixture:
 
     @classmethod
     def from_moments(
-        cls, moments: Floats, d: int, log_weight: Floats, log_shares: Floats
+        cls,
+        moments: Floats,
+        d: int,
+        log_weight: Floats,
+        log_shares: Floats,
+        sizes: tuple[int, ...],
     ) -> "CellMixture":
         """The mixture of means and covariances that sums of features (C, q) have."""
         mean, scatter = centred(moments, d)
         weight = np.maximum(moments[:, 0], np.finfo(float).tiny)
-        return cls(log_weight, mean, scatter / weight[:, None, None], log_shares)
+        covariance = scatter / weight[:, None, None]
+        return cls(log_weight, mean, covariance, log_shares, sizes)
+
+    @cached_property
+    def log_unseen(self) -> Floats:
+        """Logarithms of the shares of unseen categories (C, columns).
+
+        Zero where there are none, so that nothing is asked of it.
+        """
+        logs = np.zeros((len(self.log_shares), len(self.sizes)))
+        for column, own in enumerate(blocks_of(self.sizes)):
+            left = 1 - np.exp(self.log_shares[:, own]).sum(axis=1)
+            is_open = left > _CLOSED
+            logs[is_open, column] = np.log(left[is_open])
+        return logs
+
+    def log_categories(self, onehot: Floats) -> Floats:
+        """Logarithms (C,) of the shares of a row's categories (w,)."""
+        unseen = np.repeat(self.log_unseen, self.sizes, axis=1)
+        known = (self.log_shares - unseen) @ onehot
+        return np.asarray(known + self.log_unseen.sum(axis=1))
 
     def coefficients(self) -> Floats:
         """Of the logarithms of all cells' densities, shape (q + w, C)."""
@@ -207,7 +117,10 @@ class CellMixture:
         squares = precision[:, i, j] * np.where(i == j, -0.5, -1.0)
         # A cell without rows has a weight that no sum of others can make up for.
         log_weight = np.maximum(self.log_weight, -1e300)
-        parts = [(log_weight + constant)[:, None], slope, squares, self.log_shares]
+        # Of a row without ones, categories were not learned; a one takes that back.
+        constant += self.log_unseen.sum(axis=1)
+        shares = self.log_shares - np.repeat(self.log_unseen, self.sizes, axis=1)
+        parts = [(log_weight + constant)[:, None], slope, squares, shares]
         return np.ascontiguousarray(np.concatenate(parts, axis=1).T)
 
     def log_density(self, rows: CellRows) -> Floats:
@@ -216,11 +129,18 @@ class CellMixture:
 
     def part(self, columns: list[int], shares: list[int]) -> "CellMixture":
         """The mixture of some columns of numbers and of categories."""
+        blocks = blocks_of(self.sizes)
+        sizes = tuple(
+            size
+            for size, own in zip(self.sizes, blocks, strict=True)
+            if own.start in shares
+        )
         return CellMixture(
             self.log_weight,
             self.mean[:, columns],
             self.covariance[:, columns][:, :, columns],
             self.log_shares[:, shares],
+            sizes,
         )
 
     def conditional(
@@ -248,7 +168,7 @@ class CellMixture:
             covariance = covariance - cross.transpose(0, 2, 1) @ gain
             covariance = (covariance + covariance.transpose(0, 2, 1)) / 2
         log_weight = log_weight - logsumexp(log_weight)
-        return CellMixture(log_weight, mean, covariance, self.log_shares)
+        return replace(self, log_weight=log_weight, mean=mean, covariance=covariance)
 
     def log_cells(self, z: Floats) -> Floats:
         """Log-density of every cell at rows (n, d), without weights, shape (n, C)."""
@@ -329,6 +249,7 @@ def mixed(parts: list[CellMixture], weights: Floats) -> CellMixture:
         np.concatenate([each.mean for each in parts]),
         np.concatenate([each.covariance for each in parts]),
         np.concatenate([each.log_shares for each in parts]),
+        parts[0].sizes,
     )
 
 

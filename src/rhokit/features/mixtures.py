@@ -13,12 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rhokit.fast import block_rows, map_blocks
-from rhokit.features.cells import (
-    CellMixture,
-    centred,
-    definite,
-    n_quadratic,
-)
+from rhokit.features.category_shares import CategoryShares
+from rhokit.features.cell_rows import n_quadratic
+from rhokit.features.cells import CellMixture, centred, definite
 from rhokit.features.starts import started
 from rhokit.features.weighted_rows import WeightedRows
 
@@ -109,14 +106,14 @@ class CellPrior:
         shape *= np.outer(widths, widths)
         return cls(strength, smoothing, shape, np.exp(size), floor)
 
-    def mixture(self, moments: Floats, shares: Floats) -> CellMixture:
+    def mixture(self, moments: Floats, shares: CategoryShares) -> CellMixture:
         """The mixture of sums of features (C, q + w), with weights that sum to one.
 
         Parameters
         ----------
         moments : array of shape (C, q + w)
-        shares : array of shape (w,)
-            Of categories among all rows: each cell has one row of them more.
+        shares : CategoryShares
+            Among all rows: each cell has one row of them more.
         """
         d = len(self.shape)
         weight = np.maximum(moments[:, 0], 0.0)
@@ -138,8 +135,11 @@ class CellPrior:
         with np.errstate(divide="ignore"):
             log_weight = np.log(weight / all_rows)
             more = self.smoothing * all_rows
-            log_shares = np.log((counts + more * shares) / (weight[:, None] + more))
-        return CellMixture(log_weight, mean, definite(covariance), log_shares)
+            own = shares.known * counts + more * shares.values
+            log_shares = np.log(own / (weight[:, None] + more))
+        return CellMixture(
+            log_weight, mean, definite(covariance), log_shares, shares.sizes
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,11 +158,11 @@ class Layer:
     prior: CellPrior
     n_cells: int
 
-    def mixture(self, shares: Floats) -> CellMixture:
+    def mixture(self, shares: CategoryShares) -> CellMixture:
         """The mixture itself."""
         return self.prior.mixture(self.moments, shares)
 
-    def router(self, shares: Floats) -> Floats:
+    def router(self, shares: CategoryShares) -> Floats:
         """Coefficients (q + w, C) of the logarithms by which rows belong to cells."""
         return self.mixture(shares).coefficients()
 
@@ -175,7 +175,7 @@ class KernelLayer(Layer):
     covariance of these rows and the kernel's has the same mean and covariance.
     """
 
-    def router(self, shares: Floats) -> Floats:
+    def router(self, shares: CategoryShares) -> Floats:
         """Distances, so steep that the nearest cell takes all."""
         d = len(self.prior.shape)
         mean, _ = centred(self.moments, d)
@@ -189,7 +189,7 @@ def fit_layer(
     n_cells: int,
     strength: float,
     floor: float,
-    shares: Floats,
+    shares: CategoryShares,
     rng: np.random.Generator,
     steps: int = _STEPS,
 ) -> Layer:
@@ -204,7 +204,7 @@ def fit_layers(
     n_cells: int,
     strengths: Sequence[float],
     floor: float,
-    shares: Floats,
+    shares: CategoryShares,
     rng: np.random.Generator,
     *,
     held: bool,
@@ -242,7 +242,7 @@ def kernel_layer(
 
 
 def improve_layer(
-    layer: Layer, rows: WeightedRows, shares: Floats, steps: int = _LAST_STEPS
+    layer: Layer, rows: WeightedRows, shares: CategoryShares, steps: int = _LAST_STEPS
 ) -> Layer:
     """Steps of expectation and maximisation, until they gain little."""
     before, d, known = -np.inf, rows.z.shape[1], layer.prior

@@ -12,13 +12,9 @@ from rhokit.core import GaussianKernel
 from rhokit.errors import DataError
 from rhokit.fast import block_rows, small_algebra
 from rhokit.features.base import Columns, FeatureMap
-from rhokit.features.cells import (
-    CellMixture,
-    CellRows,
-    mixed,
-    n_quadratic,
-    softmax_by_layer,
-)
+from rhokit.features.category_shares import CategoryShares
+from rhokit.features.cell_rows import CellRows, n_quadratic
+from rhokit.features.cells import CellMixture, mixed, softmax_by_layer
 from rhokit.features.mixtures import CellPrior
 from rhokit.features.mosaic_choice import MosaicChoice, TriedLayer, onehot_of
 from rhokit.features.reading import Reading
@@ -180,7 +176,7 @@ class MosaicFeatures(FeatureMap):
         self.strengths_ = np.array([layer.prior.strength for layer in layers])
         self.prior_shapes_ = np.stack([layer.prior.shape for layer in layers])
         self.sizes_ = np.concatenate([layer.prior.size for layer in layers])
-        self.shares_ = choice.shares
+        self.shares_ = choice.shares.values
         self.router_ = np.concatenate(
             [layer.router(choice.shares) for layer in layers], axis=1
         )
@@ -280,9 +276,7 @@ class MosaicFeatures(FeatureMap):
         """Name or place of a column of numbers."""
         schema = self.schema_
         if schema is not None:
-            kinds = schema.kinds
-            numbers = [c for c, kind in enumerate(kinds) if kind == "number"]
-            return schema.names[numbers[place]]
+            return schema.name_of(int(np.flatnonzero(schema.is_number)[place]))
         names = getattr(self, "feature_names_in_", None)
         return place if names is None else names[place]
 
@@ -307,10 +301,18 @@ class MosaicFeatures(FeatureMap):
     def mixture(self, moments: Floats) -> CellMixture:
         """The mixture of all layers that sums of features (C, q + w) are."""
         parts = [
-            prior.mixture(moments[own], self.shares_)
+            prior.mixture(moments[own], self.shares)
             for prior, own in zip(self.priors(), self.layers, strict=True)
         ]
         return mixed(parts, self.layer_weights_)
+
+    @property
+    def shares(self) -> CategoryShares:
+        """Of categories among all rows."""
+        schema = self.schema_
+        known = () if schema is None else schema.categories
+        sizes = tuple(len(each) for each in known if each is not None)
+        return CategoryShares(self.shares_, sizes)
 
     def restricted(self, kept: list[int], schema: Schema | None) -> "MosaicFeatures":
         """The map of some columns, as far as rows are asked for and not learned.

@@ -10,6 +10,7 @@ from scipy.special import logsumexp
 
 from rhokit.fast import map_jobs
 from rhokit.features.base import column_ends
+from rhokit.features.category_shares import NO_CATEGORIES, CategoryShares, blocks_of
 from rhokit.features.cells import CellMixture, mixed
 from rhokit.features.ends import ColumnEnds
 from rhokit.features.margins import Margins
@@ -79,13 +80,17 @@ class TriedLayer:
 
 
 def onehot_of(schema: Schema | None, rows: NDArray[Any]) -> Floats:
-    """Categories of wide rows (n, width) as ones and zeros, shape (n, w)."""
+    """Categories of wide rows (n, width) as ones and zeros, shape (n, w).
+
+    Those that were not learned have zeros alone.
+    """
     if schema is None:
         return np.zeros((len(rows), 0))
     parts = []
     for column in schema.category_columns():
         known: Any = schema.categories[column]
-        parts.append(np.eye(len(known))[schema.nearest(column, rows)])
+        ones = np.eye(len(known) + 1, len(known))
+        parts.append(ones[schema.codes(column, rows)])
     return np.concatenate(parts, axis=1)
 
 
@@ -145,9 +150,7 @@ class MosaicChoice:
         mass *= total / mass.sum()
         self._numbers, self._mass = numbers, mass
         self._onehot = onehot_of(schema, rows)
-        # One row of all categories alike, that none is impossible.
-        counts = mass @ self._onehot
-        self.shares = (counts + 1 / _sizes(schema)) / (mass.sum() + 1)
+        self.shares = _shares(schema, mass @ self._onehot)
         n_folds = 1 + (len(rows) <= _FEW_ROWS) + (len(rows) <= _SOME_ROWS)
         self._held_out = [fold == k for k in range(min(n_folds, len(rows)))]
 
@@ -355,10 +358,17 @@ def _most_rows(n_cells: int | None) -> int:
     return min(_ROWS, max(_LEAST_ROWS, _ROWS_PER_CELL * n_cells))
 
 
-def _sizes(schema: Schema | None) -> Floats:
-    """How many categories the column of each category has, shape (w,)."""
+def _shares(schema: Schema | None, counts: Floats) -> CategoryShares:
+    """Shares of categories (w,) of which there are so many rows.
+
+    With one row of all of a column alike, so that none is impossible.
+    """
     if schema is None:
-        return np.ones(0)
-    known: list[Any] = [schema.categories[c] for c in schema.category_columns()]
-    sizes = [len(each) for each in known]
-    return np.repeat(np.array(sizes, dtype=float), sizes)
+        return NO_CATEGORIES
+    columns = schema.category_columns()
+    sizes = tuple(len(schema.categories[column] or ()) for column in columns)
+    shares = []
+    for column, own in zip(columns, blocks_of(sizes), strict=True):
+        known = (counts[own] + 1 / len(counts[own])) / (counts[own].sum() + 1)
+        shares.append(known * (1 - schema.unseen[column]))
+    return CategoryShares(np.concatenate(shares), sizes)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rhokit.features.cells import CellRows, n_quadratic
+from rhokit.features.cell_rows import CellRows, n_quadratic
 
 Floats = NDArray[np.float64]
 

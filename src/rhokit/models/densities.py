@@ -47,6 +47,7 @@ def log_density(model: Model, rows: NDArray[Any], logs: Floats | None = None) ->
     if inputs is not None:
         return inputs.log_density(rows)
     logs = model.log_measured(rows) if logs is None else logs
+    logs = logs + model.plan.log_measure(rows)[:, None]
     if model.readout.n_outcomes == 1:
         return logs[:, 0] + _log_norms(model, rows)
     joint = logs + model.readout.log_priors(model.weight)

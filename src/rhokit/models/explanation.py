@@ -194,6 +194,6 @@ def _values(model: Model, rows: NDArray[Any]) -> list[list[str]]:
         if schema is None or known is None:
             words.append([f"{value:.6g}" for value in rows[:, start]])
         else:
-            codes = schema.nearest(place, np.nan_to_num(rows))
-            words.append([str(known[code]) for code in codes])
+            outcomes = [*map(str, known), "unseen", "missing"]
+            words.append([outcomes[code] for code in schema.codes(place, rows)])
     return [list(each) for each in zip(*words, strict=True)]

@@ -53,7 +53,8 @@ def _log_density_of_all(model: Model, rows: NDArray[Any]) -> Floats:
     keys = np.arange(len(rows), dtype=np.uint64)
     target, weight = np.zeros(len(rows), dtype=np.intp), np.ones(len(rows))
     sample = RowSample(len(rows), keys, rows, target, weight)
-    return np.asarray(safe_log(rest) + model.log_norm() + _log_mass_lost(model, sample))
+    terms = model.log_norm() + _log_terms(model, sample)
+    return np.asarray(safe_log(rest) + terms)
 
 
 def log_density_left_out(model: Model, sample: RowSample | MeasuredSample) -> Floats:
@@ -66,17 +67,27 @@ def log_density_left_out(model: Model, sample: RowSample | MeasuredSample) -> Fl
     is_left = rest.any(axis=1, keepdims=True)
     priors = model.readout.log_priors(np.where(is_left, rest, model.weight))
     joint = np.where(is_left, logs + priors, -np.inf)
-    lost = _log_mass_lost(model, sample)
-    return np.asarray(logsumexp(joint, axis=1) + model.log_norm() + lost)
+    terms = model.log_norm() + _log_terms(model, sample)
+    return np.asarray(logsumexp(joint, axis=1) + terms)
 
 
 def log_left_out_of_one(model: Model, sample: RowSample) -> Floats:
     """Logarithms measured by rows left out (n, K), for a model to keep without rows.
 
-    Of a density that integrates to one without the row: see :func:`_log_mass_lost`.
+    Of a density that integrates to one without the row: see :func:`_log_terms`.
     """
-    lost = np.asarray(_log_mass_lost(model, sample))
-    return log_left_out(model, sample) + lost[..., None]
+    terms = np.asarray(_log_terms(model, sample))
+    return log_left_out(model, sample) + terms[..., None]
+
+
+def _log_terms(model: Model, sample: RowSample | MeasuredSample) -> Any:
+    """Terms of rows from what they measure to their log-densities, shape (n,).
+
+    Zero where they are in the measured logarithms of the sample.
+    """
+    if isinstance(sample, MeasuredSample):
+        return 0.0
+    return _log_mass_lost(model, sample) + model.plan.log_measure(sample.rows)
 
 
 def _log_mass_lost(model: Model, sample: RowSample | MeasuredSample) -> Any:

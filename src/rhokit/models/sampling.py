@@ -12,9 +12,8 @@ from rhokit.plans.proposal import Draws, MixedProposal, draw_rows
 
 
 def draw_samples(model: Model, n: int, rng: np.random.Generator) -> Any:
-    """Rows (n, d) in the user's units; of mixed columns, a dict of columns."""
-    rows, schema = draw_wide(model, n, rng), model.plan.columns.schema
-    return rows if schema is None else schema.decode(rows)
+    """Rows (n, d) in the user's units, as the kind of frame that rows came as."""
+    return model.plan.columns.restored(draw_wide(model, n, rng))
 
 
 def draw_wide(model: Model, n: int, rng: np.random.Generator) -> NDArray[Any]:

@@ -27,7 +27,7 @@ class DMKDClassifierSGD(ClassifierMixin, GradientEstimator):
         Let :meth:`predict` answer ``reject_label`` where the density is lower than
         for this share of the rows that were held out; where there are none, of rows
         trained on.
-    min_log_density, reject_label, missing :
+    min_log_density, reject_label, missing, unseen :
         As for :class:`DMKDClassifier`; with ``missing="integrate"``, ``"auto"`` takes
         landmarks.
     rank : int or float, default=32
@@ -79,6 +79,7 @@ validation_fraction, patience, warm_start, checkpoint, device, random_state :
         min_log_density: float | None = None,
         reject_label: Any = "unknown",
         missing: str = "raise",
+        unseen: str = "allow",
         train_features: bool = False,
         init: str = "estimate",
         learning_rate: float = 5e-3,
@@ -105,6 +106,7 @@ validation_fraction, patience, warm_start, checkpoint, device, random_state :
         self.min_log_density = min_log_density
         self.reject_label = reject_label
         self.missing = missing
+        self.unseen = unseen
         self.train_features = train_features
         self.init = init
         self.learning_rate = learning_rate
@@ -145,6 +147,8 @@ class QMClassifierSGD(ClassifierMixin, GradientEstimator):
         As for :class:`QMClassifier`, which chooses them before training.
     missing : {"raise", "integrate"}, default="raise"
         As for :class:`DMKDESGD`.
+    unseen : {"allow", "raise"}, default="allow"
+        As for :class:`DMKDE`.
     rank : int or float, default=32
         r, the rank of each label's matrix: a count, or a fraction of the dimension.
     label_smoothing : float, default=0.0
@@ -191,6 +195,7 @@ validation_fraction, patience, warm_start, checkpoint, device, random_state :
         scale: Any = "auto",
         output_map: Any = "onehot",
         missing: str = "raise",
+        unseen: str = "allow",
         train_features: bool = False,
         init: str = "estimate",
         learning_rate: float = 5e-3,
@@ -214,6 +219,7 @@ validation_fraction, patience, warm_start, checkpoint, device, random_state :
         self.scale = scale
         self.output_map = output_map
         self.missing = missing
+        self.unseen = unseen
         self.train_features = train_features
         self.init = init
         self.learning_rate = learning_rate

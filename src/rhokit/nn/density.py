@@ -31,6 +31,9 @@ class DMKDESGD(DensityMixin, GradientEstimator):
         What to do with missing values. ``"integrate"`` answers from the columns that a
         row has, the others integrated over in closed form (over landmarks, which
         ``"auto"`` then takes); it trains on rows without gaps.
+    unseen : {"allow", "raise"}, default="allow"
+        What to do with categories that were not learned. They are an outcome of their
+        own, whose probability the rows tell by leave-one-out; ``"raise"`` refuses them.
     rank : int or float, default=32
         r, the rank of the state: a count, or a fraction of the dimension.
     train_features : bool, default=False
@@ -89,6 +92,7 @@ class DMKDESGD(DensityMixin, GradientEstimator):
         feature_map: Any = "auto",
         scale: Any = "auto",
         missing: str = "raise",
+        unseen: str = "allow",
         train_features: bool = False,
         init: str = "estimate",
         learning_rate: float = 0.01,
@@ -110,6 +114,7 @@ class DMKDESGD(DensityMixin, GradientEstimator):
         self.feature_map = feature_map
         self.scale = scale
         self.missing = missing
+        self.unseen = unseen
         self.train_features = train_features
         self.init = init
         self.learning_rate = learning_rate

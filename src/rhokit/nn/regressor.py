@@ -31,6 +31,8 @@ class QMRegressorSGD(RegressorMixin, GradientEstimator):
         raw ones of the distributions.
     missing : {"raise", "integrate"}, default="raise"
         As for :class:`DMKDESGD`.
+    unseen : {"allow", "raise"}, default="allow"
+        As for :class:`DMKDE`.
     rank : int or float, default=16
         r, the rank of each level's matrix: a count, or a fraction of the dimension.
     alpha : float, default=0.1
@@ -79,6 +81,7 @@ validation_fraction, patience, warm_start, checkpoint, device, random_state :
         bounds: Any = None,
         calibration: str | None = "loo",
         missing: str = "raise",
+        unseen: str = "allow",
         alpha: float = 0.1,
         train_features: bool = False,
         init: str = "estimate",
@@ -105,6 +108,7 @@ validation_fraction, patience, warm_start, checkpoint, device, random_state :
         self.bounds = bounds
         self.calibration = calibration
         self.missing = missing
+        self.unseen = unseen
         self.alpha = alpha
         self.train_features = train_features
         self.init = init

@@ -172,6 +172,13 @@ class Plan:
             mass = GaussianKernel(self.gamma).log_mass(len(places))
         return self.scaling.marginal(places).log_volume - mass
 
+    def log_measure(self, rows: NDArray[Any]) -> NDArray[np.float64]:
+        """Logarithms of what outcomes of categories weigh beside the kernel, (n,)."""
+        schema = self.columns.schema
+        if schema is None or self.gamma is None:
+            return np.zeros(len(rows))
+        return schema.log_measure(rows, self.gamma)
+
     # ---- comparing -----------------------------------------------------------------
 
     def fingerprint(self, more: str = "") -> str:

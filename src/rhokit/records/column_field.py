@@ -3,6 +3,7 @@
 from typing import Any
 
 from rhokit.batch import Columns
+from rhokit.frame_form import DTYPES, FORMS, FrameForm
 from rhokit.frames import MOST_CATEGORIES, Schema
 from rhokit.records.field import (
     Build,
@@ -25,21 +26,30 @@ class ColumnsField:
 
     def write(self, value: Any, path: str, writer: Writer) -> Any:
         """The numbers of a row, names, and categories where there are some."""
+        form = None if value.form is None else _written_form(value.form)
+        found = {"width": value.width, "names": None, "schema": None, "form": form}
         if value.schema is not None:
-            schema = _written_schema(value.schema)
-            return {"width": value.width, "names": None, "schema": schema}
+            return found | {"schema": _written_schema(value.schema)}
         names = None if value.names is None else [str(name) for name in value.names]
-        return {"width": value.width, "names": names, "schema": None}
+        return found | {"names": names}
 
     def read(self, given: Any, path: str, reader: Reader) -> Build:
         """The columns, which agree with the width of rows elsewhere."""
-        width, names, schema = members(given, path, "width", "names", "schema")
+        width, names, schema, form = members(
+            given, path, "width", "names", "schema", "form"
+        )
         parts = {"n_features": self._width.read(width, f"{path}.width", reader)}
         if schema is not None:
             if names is not None:
                 raise refusal(path, "without names beside a schema", names)
-            return Build(_columns_of, self._schema(schema, f"{path}.schema", reader))
-        return Build(Columns, parts | {"names": self._names(names, path, reader)})
+            found = self._schema(schema, f"{path}.schema", reader)
+            read = _read_form(form, path, found["categories"])
+            return Build(_columns_of, found | {"form": read})
+        parts |= {"names": self._names(names, path, reader)}
+        found_form = _read_form(form, path, None)
+        if found_form is not None:
+            reader.bind(self._size, len(found_form.dtypes), f"{path}.form")
+        return Build(Columns, parts | {"form": found_form})
 
     def _names(self, given: Any, path: str, reader: Reader) -> Any:
         if given is None:
@@ -53,17 +63,43 @@ class ColumnsField:
         if not isinstance(given, list) or not given:
             raise refusal(path, "a list of columns", given)
         columns = [_read_column(each, path) for each in given]
-        names, categories, ordered = zip(*columns, strict=True)
+        names, categories, ordered, unseen = zip(*columns, strict=True)
         if len(set(names)) < len(names) or not any(categories):
             raise refusal(path, "different columns, some of categories", names)
         widths = [1 if values is None else len(values) for values in categories]
         reader.bind(self._size, sum(widths), path)
-        return {"names": names, "categories": categories, "ordered": ordered}
+        return {
+            "names": names,
+            "categories": categories,
+            "ordered": ordered,
+            "unseen": unseen,
+        }
 
 
-def _columns_of(**parts: Any) -> Columns:
+def _columns_of(form: FrameForm | None, **parts: Any) -> Columns:
     schema = Schema(**parts)
-    return Columns(len(schema.names), schema.names, schema)
+    return Columns(len(schema.names), schema.names, schema, form)
+
+
+def _written_form(form: FrameForm) -> dict[str, Any]:
+    return {"kind": form.kind, "dtypes": list(form.dtypes)}
+
+
+def _read_form(
+    given: Any, path: str, categories: tuple[tuple[Any, ...] | None, ...] | None
+) -> FrameForm | None:
+    """What rows came as, with types that fit the columns; None for numbers alone."""
+    if given is None:
+        return None
+    kind, dtypes = members(given, f"{path}.form", "kind", "dtypes")
+    are_known = isinstance(dtypes, list) and all(each in DTYPES for each in dtypes)
+    if kind not in FORMS or not are_known:
+        raise refusal(f"{path}.form", "a kind of frame, and types of columns", given)
+    form = FrameForm(kind, tuple(dtypes))
+    known = (None,) * len(dtypes) if categories is None else categories
+    if not form.fits(known):
+        raise refusal(f"{path}.form", "types that fit the columns", dtypes)
+    return form
 
 
 def _written_schema(schema: Schema) -> list[dict[str, Any]]:
@@ -72,22 +108,33 @@ def _written_schema(schema: Schema) -> list[dict[str, Any]]:
         raise TypeError(
             "categories that are not text, numbers or truth values cannot be saved"
         )
-    columns = zip(schema.names, schema.categories, schema.ordered, strict=True)
+    columns = zip(
+        schema.names, schema.categories, schema.ordered, schema.unseen, strict=True
+    )
     return [
-        {"name": str(name), "categories": values and list(values), "ordered": order}
-        for name, values, order in columns
+        {
+            "name": str(name),
+            "categories": values and list(values),
+            "ordered": order,
+            "unseen": unseen,
+        }
+        for name, values, order, unseen in columns
     ]
 
 
 def _read_column(given: Any, path: str) -> tuple[Any, ...]:
-    name, values, ordered = members(given, path, "name", "categories", "ordered")
+    name, values, ordered, unseen = members(
+        given, path, "name", "categories", "ordered", "unseen"
+    )
     if type(name) is not str or type(ordered) is not bool:
         raise refusal(path, "a name and whether there is an order", given)
+    if type(unseen) is not float or not 0 <= unseen < 1:
+        raise refusal(path, "a probability of unseen categories below one", unseen)
     if values is None:
-        return name, None, ordered
+        return name, None, ordered, 0.0
     fits = isinstance(values, list) and are_scalars(values)
     if not fits or not 1 <= len(values) <= MOST_CATEGORIES:
         raise refusal(path, "a list of categories", values)
     if len(set(values)) < len(values):
         raise refusal(path, "different categories", values)
-    return name, tuple(values), ordered
+    return name, tuple(values), ordered, unseen

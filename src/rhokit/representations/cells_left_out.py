@@ -5,7 +5,9 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from rhokit.features import MosaicFeatures
-from rhokit.features.cells import CellRows, centred, n_quadratic
+from rhokit.features.category_shares import CategoryShares, blocks_of
+from rhokit.features.cell_rows import CellRows, n_quadratic
+from rhokit.features.cells import centred
 from rhokit.features.mixtures import CellPrior
 
 Floats = NDArray[np.float64]
@@ -73,7 +75,7 @@ def _log_without(
                 more = prior.smoothing * rest_of_all * all_rows
                 counts = np.maximum(moments[:, q:], 0)
                 log_normal += _categories_left(
-                    counts, rows.onehot, out, left, more * mosaic.shares_, more
+                    counts, rows.onehot, out, left, mosaic.shares, more
                 )
             total_left = left.sum(axis=1, keepdims=True)
             each = np.log(left / total_left) + np.log(layer_weight) + log_normal
@@ -119,13 +121,19 @@ def _categories_left(
     onehot: Floats,
     out: Floats,
     left: Floats,
-    shares: Floats,
+    shares: CategoryShares,
     more: float,
 ) -> Floats:
     """Logarithms (n, C) of what cells say of rows' categories, without these rows."""
     logs = np.zeros_like(out)
-    for place in range(onehot.shape[1]):
-        has = onehot[:, place] > 0
-        rest = np.maximum(counts[:, place] - out[has], 0) + shares[place]
-        logs[has] += np.log(rest / (left[has] + more))
+    known, values = shares.known, more * shares.values
+    for own in blocks_of(shares.sizes):
+        for place in range(own.start, own.stop):
+            has = onehot[:, place] > 0
+            rest = np.maximum(counts[:, place] - out[has], 0) * known[place]
+            logs[has] += np.log((rest + values[place]) / (left[has] + more))
+        none = ~onehot[:, own].any(axis=1)
+        if none.any():  # whose categories were not learned
+            seen = counts[:, own].sum(axis=1) + more
+            logs[none] += np.log(1 - known[own.start] * seen / (left[none] + more))
     return logs

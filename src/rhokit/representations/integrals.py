@@ -99,8 +99,9 @@ class LandmarkIntegrals:
         kernel, masses = GaussianKernel(gamma), np.ones(len(self._landmarks))
         if schema is not None:
             for column in schema.category_columns():
-                values = kernel(self._category_squares(schema, column)).sum(axis=1)
-                masses *= values / _category_mass(schema, column, kernel)
+                values = kernel(self._category_squares(schema, column))
+                weights = schema.outcome_weights(column, gamma)
+                masses *= values @ weights / _category_mass(schema, column, kernel)
         return masses
 
     def _category_overlaps(
@@ -108,12 +109,13 @@ class LandmarkIntegrals:
     ) -> NDArray[np.float64]:
         """Overlaps of kernel columns over the values of a category, (m, m)."""
         columns = kernel.of_overlaps()(self._category_squares(schema, column))
-        return np.asarray(columns @ columns.T / _category_mass(schema, column, kernel))
+        weighted = columns * schema.outcome_weights(column, kernel.gamma)
+        return np.asarray(weighted @ columns.T / _category_mass(schema, column, kernel))
 
     def _category_squares(self, schema: Schema, column: int) -> NDArray[np.float64]:
-        """Squared distances of landmarks and values of a category, (m, C)."""
+        """Squared distances of landmarks and outcomes of a category, (m, C + 1)."""
         own = self._landmarks[:, schema.blocks[column]]
-        return np.asarray(cdist(own, schema.states(column), "sqeuclidean"))
+        return np.asarray(cdist(own, schema.outcomes(column), "sqeuclidean"))
 
     @staticmethod
     def integrated(factor: NDArray[Any], overlaps: NDArray[np.float64]) -> NDArray[Any]:

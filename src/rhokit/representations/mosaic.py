@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from rhokit.core import CellMoments, CellSums
 from rhokit.features import MosaicFeatures
-from rhokit.features.cells import CellMixture, definite, mixed, n_quadratic
+from rhokit.features.cell_rows import n_quadratic
+from rhokit.features.cells import CellMixture, definite, mixed
 from rhokit.plans import Plan
 from rhokit.records import ArrayField, Reader, Record, Values, require
 from rhokit.representations.base import Measure, Outcomes, Representation, State
@@ -124,7 +125,8 @@ class MosaicRepresentation(Representation):
         """The mixture of every outcome, in bent units."""
         if state.takes_rows:
             return [self.mosaic.mixture(total) for total in state.total]
-        return [_final(total, self.mosaic.n_numbers) for total in state.total]
+        d, sizes = self.mosaic.n_numbers, self.mosaic.shares.sizes
+        return [_final(total, d, sizes) for total in state.total]
 
     def mixture(self, state: State, probabilities: Floats) -> CellMixture:
         """The mixture of all outcomes' mixtures, with these probabilities (K,)."""
@@ -246,11 +248,10 @@ class MosaicRepresentation(Representation):
         for each in self.mixtures(state):
             known = np.zeros(mosaic.n_cells_)
             if shares:
-                known = each.log_shares[:, shares] @ onehot[shares]
+                known = each.part([], shares).log_categories(onehot[shares])
             part = each.conditional(numbers, values, known)
-            moments.append(
-                replace(part, log_shares=part.log_shares[:, rest_shares]).moments()
-            )
+            every = list(range(part.d))
+            moments.append(part.part(every, rest_shares).moments())
         return self._part(kept), CellMoments(np.stack(moments), state.weight)
 
     def measured_by_part(
@@ -331,7 +332,7 @@ class MosaicRepresentation(Representation):
         return estimate_cell_memory(self.mosaic, load)
 
 
-def _final(moments: Floats, d: int) -> CellMixture:
+def _final(moments: Floats, d: int, sizes: tuple[int, ...]) -> CellMixture:
     """The mixture of moments that are final."""
     # A cell without weight has no covariance, and needs none.
     empty = ~(moments[:, 0] > _LEAST_WEIGHT)
@@ -339,7 +340,7 @@ def _final(moments: Floats, d: int) -> CellMixture:
         log_weight = np.where(empty, -np.inf, np.log(np.maximum(moments[:, 0], 0)))
         shares = moments[:, n_quadratic(d) :] / moments[:, :1]
         log_shares = np.where(shares > 0, np.log(np.maximum(shares, 1e-300)), -1e300)
-    mixture = CellMixture.from_moments(moments, d, log_weight, log_shares)
+    mixture = CellMixture.from_moments(moments, d, log_weight, log_shares, sizes)
     mixture.covariance[empty] = np.eye(d)
     mixture.mean[empty] = 0
     mixture.log_shares[empty] = 0

@@ -113,8 +113,11 @@ class RowChecker:
         """One row that a model is to be asked for, which it does not learn."""
         columns, values = self._placed(x)
         if columns.schema is not None:
-            may_miss = work.missing == "integrate"
-            values = columns.schema.encode_row(values, may_miss=may_miss)
+            values = columns.schema.encode_row(
+                values,
+                may_miss=work.missing == "integrate",
+                is_closed=work.unseen == "raise",
+            )
         rows = self._array((tuple(values),))
         return Batch(*checked_rows(work, rows, work.model_, columns, encoded=True))
 
@@ -148,7 +151,8 @@ class RowChecker:
     def _values(self, columns: Columns, x: Any) -> tuple[Any, ...]:
         """Values as they are worked on; a list may be filled with the next row."""
         if columns.schema is not None:
-            return tuple(columns.schema.encode_row(x))
+            is_closed = self._estimator.unseen == "raise"
+            return tuple(columns.schema.encode_row(x, is_closed=is_closed))
         if self._numeric and not _are_finite(x):
             owner, names = copy(self._estimator), columns.names
             x = check_rows(owner, [list(x)], reset=True, names=names)[0].tolist()

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.dataset as pa_dataset
 
 from rhokit.batch import Columns
+from rhokit.frame_form import FrameForm
 from rhokit.frames import Schema
 from rhokit.streams.arrow import checked_missing, skip_rows, value_type
 from rhokit.streams.categories import CategorySearch
@@ -72,6 +73,7 @@ class TableReader:
         kinds = {"numeric": numeric, "numeric_target": numeric_target}
         roles = TableRoles.of(dataset.schema, columns, target, weight, **kinds)
         self._named = roles.checked_names(categories)
+        self._given = dataset.schema
         if mixed:
             roles = roles.with_categories(dataset.schema, schema, self._named)
         self.roles = roles
@@ -84,7 +86,11 @@ class TableReader:
     def columns(self) -> Columns:
         """Number, names and kinds of the columns of X."""
         names = self.roles.columns
-        return Columns(len(names), names, self.schema)
+        found = Columns(len(names), names, self.schema)
+        if not self.roles.numeric:
+            return found
+        given = self._given.empty_table().select(names)
+        return replace(found, form=FrameForm.of(given, found.categories))
 
     @property
     def n_rows(self) -> int | None:

@@ -11,6 +11,7 @@ from sklearn.utils import get_tags
 
 from rhokit.io import dumps, loads
 from rhokit.testing.cases import EstimatorCase, joined, other_columns, take
+from rhokit.testing.category_laws import CATEGORY_LAWS
 from rhokit.testing.comparisons import (
     answers_of,
     assert_same_answers,
@@ -23,7 +24,9 @@ from rhokit.testing.thread_laws import THREAD_LAWS
 from rhokit.testing.unit_laws import UNIT_LAWS
 
 EstimatorLaw = Callable[[EstimatorCase], None]
-ESTIMATOR_LAWS: dict[str, EstimatorLaw] = UNIT_LAWS | THREAD_LAWS | MASS_LAWS
+ESTIMATOR_LAWS: dict[str, EstimatorLaw] = (
+    UNIT_LAWS | THREAD_LAWS | MASS_LAWS | CATEGORY_LAWS
+)
 
 
 def _law(*needs: str) -> Callable[[EstimatorLaw], EstimatorLaw]:

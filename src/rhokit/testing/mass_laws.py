@@ -31,9 +31,9 @@ def integrates_to_one(case: EstimatorCase) -> None:
     if not case.has("score_samples"):
         return
     fitted, (rows, _) = case.fitted(), case.data(60, 1)
-    _assert_integrates(fitted, rows)
+    assert_integrates(fitted, rows)
     if case.has("compact"):
-        _assert_integrates(fitted.compact(), rows)
+        assert_integrates(fitted.compact(), rows)
     if (
         not case.has("marginal")
         or not fitted.fitted_model().representation.can_integrate
@@ -41,10 +41,11 @@ def integrates_to_one(case: EstimatorCase) -> None:
         return
     for column in range(rows.shape[1]):
         kept = rows.iloc[:, [column]] if hasattr(rows, "iloc") else rows[:, [column]]
-        _assert_integrates(fitted.marginal(column), kept)
+        assert_integrates(fitted.marginal(column), kept)
 
 
-def _assert_integrates(fitted: Any, rows: Any) -> None:
+def assert_integrates(fitted: Any, rows: Any) -> None:
+    """A density integrates to one over what is about rows, if that is known."""
     model = fitted.fitted_model()
     if known_mass(model) is None:
         return
@@ -103,9 +104,9 @@ def _lattice(rows: Floats, gamma: float) -> tuple[Floats, float]:
 
 
 def _category_values(schema: Any) -> Iterator[Floats]:
-    """States of every combination of categories, side by side."""
+    """States of every combination of outcomes of categories, side by side."""
     columns = [] if schema is None else schema.category_columns()
-    for states in product(*(schema.states(column) for column in columns)):
+    for states in product(*(schema.outcomes(column) for column in columns)):
         yield np.concatenate(states) if states else np.empty(0)
 
 
