@@ -51,8 +51,7 @@ class OnePassEstimator(BaseEstimator, ABC):
     batch_size: int | None
     dtype: Any
     random_state: Any
-    # Parameters that a subclass may lack.
-    rank: Any = None
+    rank: Any = None  # a subclass may lack it, and what follows
     missing: str = "raise"
     unseen: str = "allow"
 
