@@ -99,4 +99,8 @@ def test_clean_rows(table):
 def test_a_detector_has_a_report(table, detector):
     page = table.with_name("page.html")
     run("report", detector, table, "-o", page).fine()
-    assert "DMKDOutlierDetector" in page.read_text()
+    text = page.read_text()
+    assert "DMKDOutlierDetector" in text
+    assert "log p-value" in text
+    assert "odd because" in text
+    assert "log-densit" not in text.lower()

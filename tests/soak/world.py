@@ -192,6 +192,10 @@ class World:
         of_sample = {"predict_interval"}
         if copied.readout_.name == "located":  # whose residuals are those of the sample
             of_sample.add("predict_distribution")
+        if (
+            copied.readout_.name == "outliers"
+        ):  # whose p-values are shares of the sample
+            of_sample.add("score_samples")
         names = [n for n in SMOOTH if n not in of_sample and hasattr(copied, n)]
         return {name: as_array(getattr(copied, name)(queries)) for name in names}
 

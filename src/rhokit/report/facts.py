@@ -20,6 +20,7 @@ from rhokit.inspection import (
     inspect_rows,
     kind_of,
     landmark_reach,
+    least_likely,
     matrix_size,
     normal_score,
     one_pass,
@@ -28,6 +29,7 @@ from rhokit.inspection import (
     score_rows,
     spectrum,
 )
+from rhokit.inspection.rows import take_rows
 from rhokit.inspection.subjects import NUMBER, column_kinds, fitted_model
 from rhokit.report.columns import (
     ColumnRange,
@@ -50,6 +52,10 @@ MAX_ROWS = {
 }
 MAIN_COVERAGE = 0.9
 """Coverage of the intervals that are shown row by row."""
+MOST_UNLIKELY = 20
+"""Rows that are shown as the least likely ones."""
+# Every pair of columns is looked at.
+_MOST_EXPLAINED_COLUMNS = 40
 # A larger matrix takes too long to decompose for a page.
 _LARGEST_MATRIX = 1024
 
@@ -95,6 +101,9 @@ class Facts:
     pair : Pair or None
     spectrum : Spectrum or None
         Of all rows, whatever their outcome.
+    reasons : dict of int to str
+        Why the least likely rows are so, by their places; none where the model cannot
+        tell.
     """
 
     title: str | None
@@ -111,11 +120,17 @@ class Facts:
     columns: tuple[ColumnShape, ...]
     pair: Pair | None
     spectrum: Spectrum | None
+    reasons: dict[int, str]
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """Kinds of the columns."""
         return tuple(column.kind for column in self.fitted.columns)
+
+    @property
+    def score_words(self) -> str:
+        """What the scores of rows are."""
+        return "log p-value" if self.fitted.kind == "outliers" else "log-density"
 
 
 def gather(
@@ -143,6 +158,7 @@ def gather(
     kind = kind_of(model)
     rows = inspect_rows(X, y, model, max_rows or MAX_ROWS.get(kind, 5_000))
     fitted, density = describe(model), _lean_density(model)
+    scored = density_facts(model, rows, training)
     has_labels = kind in ("classes", "ordered")
     return Facts(
         title=title,
@@ -153,12 +169,13 @@ def gather(
         rows=rows,
         fitted=fitted,
         ranges=column_ranges(rows, fitted.columns),
-        density=density_facts(model, rows, training),
+        density=scored,
         classes=predict_labels(model, rows.X, rows.y) if has_labels else None,
         values=predict_values(model, rows.X, rows.y) if kind == "values" else (),
         columns=column_shapes(density, rows, fitted.columns),
         pair=pair_shape(density, rows, fitted.columns),
         spectrum=_small_spectrum(model),
+        reasons=_reasons(model, rows, scored.scores.log_densities),
     )
 
 
@@ -167,6 +184,23 @@ def density_facts(model: Any, rows: InspectedRows, training: bool) -> DensityFac
     leave_out = training and _leaves_out(model, rows)
     scores = score_rows(model, rows.X, rows.y, leave_one_out=leave_out)
     return DensityFacts(scores, _normal_mean(model, rows), _reach(model, rows))
+
+
+def _reasons(
+    model: Any, rows: InspectedRows, logs: NDArray[np.float64]
+) -> dict[int, str]:
+    """Why the least likely rows are so, of models that say something of columns."""
+    if not hasattr(model, "explain") or len(rows.names) > _MOST_EXPLAINED_COLUMNS:
+        return {}
+    places = least_likely(logs, MOST_UNLIKELY)
+    places = places[np.isfinite(logs[places])]
+    if not len(places):
+        return {}
+    try:
+        texts = model.explain(take_rows(rows.X, places)).texts
+    except ValueError:  # a map whose columns cannot be integrated over
+        return {}
+    return dict(zip(places.tolist(), texts, strict=True))
 
 
 def _leaves_out(model: Any, rows: InspectedRows) -> bool:

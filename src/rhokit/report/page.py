@@ -162,7 +162,7 @@ def _tiles(facts: Facts) -> list[Entry]:
         return [*_class_tiles(facts.classes), rows]
     if facts.values:
         return [*_value_tiles(facts), rows]
-    tiles = [Entry("mean log-density", fixed(facts.density.scores.mean, 2))]
+    tiles = [Entry(f"mean {facts.score_words}", fixed(facts.density.scores.mean, 2))]
     if facts.spectrum is not None:
         rank = fixed(facts.spectrum.effective_rank[0], 1)
         tiles.append(Entry("effective rank", rank))

@@ -1,7 +1,7 @@
 """Tables of a report: cells with a text to read and a value to sort by."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,12 +91,32 @@ def columns_table(
 
 
 def unlikely_table(
-    logs: np.ndarray, rows: InspectedRows, kinds: Sequence[str]
+    logs: np.ndarray,
+    rows: InspectedRows,
+    kinds: Sequence[str],
+    reasons: Mapping[int, str] | None = None,
+    name: str = "log-density",
 ) -> HtmlTable:
-    """The least likely rows first, with their values."""
+    """The least likely rows first, with their values.
+
+    Parameters
+    ----------
+    logs : array of shape (n,)
+        Scores of the rows, the lower the less likely.
+    rows : InspectedRows
+    kinds : sequence of str
+        Of the columns.
+    reasons : mapping of int to str, optional
+        Why rows are unlikely, by their places.
+    name : str
+        Of the scores.
+    """
     places = least_likely(logs, MOST_ROWS).tolist()
     scores = [Cell(_log(logs[place]), float(logs[place])) for place in places]
-    lead = [(Header("log-density", True), scores)]
+    lead = [(Header(name, True), scores)]
+    if reasons:
+        texts = [reasons.get(place, MISSING) for place in places]
+        lead.append((Header("why", False), [Cell(text, text) for text in texts]))
     return rows_table("The least likely rows", places, lead, rows, kinds)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from rhokit.cli.commands.anomalies import anomalies
 from rhokit.cli.commands.compare import compare
 from rhokit.cli.commands.demo import demo
+from rhokit.cli.commands.detect import detect
 from rhokit.cli.commands.export import export
 from rhokit.cli.commands.fit import fit
 from rhokit.cli.commands.info import info
@@ -21,7 +22,7 @@ from rhokit.cli.commands.score import score
 
 PANELS: dict[str, tuple[Callable[..., int | None], ...]] = {
     "Learn": (fit, merge),
-    "Ask": (score, predict, anomalies, compare),
+    "Ask": (detect, score, predict, anomalies, compare),
     "Show and hand on": (info, report, export, demo),
 }
 """Every command, under the headings of ``rhokit --help``."""

@@ -17,6 +17,9 @@ _BY_KIND = {
     "density": "All rows are summed up in one density matrix; how likely a row is, is "
     "one measurement of it.",
     "classes": _CLASSES,
+    "outliers": "All rows are summed up in one density matrix, which forgets the "
+    "oddest ones if they may be outliers, and a sample of them is kept; how odd a row "
+    "is, its density and its distances to these rows say together.",
     "ordered": _CLASSES,
     "values": "The range of the value is cut into levels, and the rows of each level "
     "are summed up in a density matrix; measuring a new row with all of them gives "
@@ -82,7 +85,9 @@ def fitted_section(facts: Facts) -> Section:
 
 def _model_words(fitted: Description) -> str:
     own = {"mean": _MEAN, "mosaic": _MOSAIC}
-    words = own.get(fitted.representation, _BY_KIND.get(fitted.kind, ""))
+    words = _BY_KIND.get(fitted.kind, "")
+    if fitted.kind != "outliers":
+        words = own.get(fitted.representation, words)
     return f"{words} It was trained by gradient." if fitted.is_trained else words
 
 

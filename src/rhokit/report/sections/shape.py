@@ -78,7 +78,8 @@ def _about_columns(is_density: bool, has_curves: bool) -> str:
 def row_sections(facts: Facts) -> list[Section]:
     """Rows that deserve a look: unlikely, wrongly answered, or far off."""
     kinds, rows = facts.kinds, facts.rows
-    table = unlikely_table(facts.density.scores.log_densities, rows, kinds)
+    logs, name = facts.density.scores.log_densities, facts.score_words
+    table = unlikely_table(logs, rows, kinds, facts.reasons, name)
     found = [_row_section(facts, "unlikely", "Least likely rows", table)]
     classes = facts.classes
     if classes is not None and classes.wrong is not None and len(classes.wrong):

@@ -21,6 +21,7 @@ from rhokit.report.words import count, fixed, number, percent
 _LITTLE = 0.5  # reach below which a row is hardly represented
 _MOST_CLASSES = 40  # a larger table says nothing
 _KEY, _HEADING = "sure", "How sure it is"
+_LEVELS = (0.1, 0.01, 0.001)  # p-values below which rows are counted
 _SEEN = "The rows are those that the model was fitted to: new rows will do worse."
 
 
@@ -30,6 +31,8 @@ def sure_sections(facts: Facts) -> list[Section]:
         return [_classes(facts, facts.classes), _strangeness(facts)]
     if facts.values:
         return [_values(facts)]
+    if facts.fitted.kind == "outliers":
+        return [_outliers(facts, facts.density)]
     return [_density(facts, facts.density)]
 
 
@@ -48,6 +51,26 @@ def _density(facts: Facts, density: DensityFacts) -> Section:
         figures=(*score_figures(facts, density), *_reach_figures(density)),
         about=_about_density(facts, density),
     )
+
+
+def _outliers(facts: Facts, density: DensityFacts) -> Section:
+    return Section(
+        _KEY,
+        _HEADING,
+        entries=tuple(_p_value_entry(density, level) for level in _LEVELS),
+        figures=tuple(score_figures(facts, density)),
+        about="The p-value of a row is the share of the learned rows that are at least "
+        "as odd when each of them is left out in turn: of new rows that are like them, "
+        "a share of p has p or less. Rows that the model keeps are recognised and left "
+        "out.",
+    )
+
+
+def _p_value_entry(density: DensityFacts, level: float) -> Entry:
+    scores = density.scores.log_densities
+    found = int((scores <= math.log(level)).sum())
+    words = f"By chance alone there would be about {number(level * len(scores), 3)}."
+    return Entry(f"p at most {level:g}", count(found, "row"), words)
 
 
 def _strangeness(facts: Facts) -> Section:
@@ -119,9 +142,9 @@ def score_figures(facts: Facts, density: DensityFacts) -> list[Figure]:
     floor = facts.fitted.floor
     line = None if floor is None or math.isinf(floor) else (floor, "floor")
     svg = charts.histogram_chart(
-        logs, "log-density", f"Log-densities, {_ends(logs)}", line
+        logs, facts.score_words, f"{_several(facts)}, {_ends(logs)}", line
     )
-    notes = ["Log-densities of the rows, the least likely to the left."]
+    notes = [f"{_several(facts)} of the rows, the least likely to the left."]
     if logs.n_outside:
         farther = count(logs.n_outside, "row lies", "rows lie")
         notes.append(f"{farther} farther left, outside the picture.")
@@ -129,6 +152,12 @@ def score_figures(facts: Facts, density: DensityFacts) -> list[Figure]:
         rows = count(density.scores.n_zero, "row")
         notes.append(f"{rows} of zero density cannot be shown.")
     return [Figure(svg, " ".join(notes))]
+
+
+def _several(facts: Facts) -> str:
+    """Scores of rows, at the beginning of a sentence."""
+    several = {"log-density": "Log-densities", "log p-value": "Logarithms of p-values"}
+    return several[facts.score_words]
 
 
 def _ends(part: Histogram) -> str:
