@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rhokit.column_support import ColumnSupport
 from rhokit.frame_form import FrameForm
 from rhokit.frames import Schema
 
@@ -26,12 +27,15 @@ class Columns:
         several numbers (see :mod:`rhokit.frames`).
     form : FrameForm, optional
         The kind of frame that rows came as, and the types of its columns.
+    supports : tuple of ColumnSupport or None, optional
+        Of each column, the values that it takes, where that is known.
     """
 
     n_features: int
     names: tuple[Any, ...] | None = None
     schema: Schema | None = None
     form: FrameForm | None = None
+    supports: tuple[ColumnSupport | None, ...] | None = None
 
     @classmethod
     def of(cls, estimator: Any) -> "Columns":
@@ -106,7 +110,8 @@ class Columns:
         if schema is not None and not schema.category_columns():
             schema = None
         form = None if self.form is None else self.form.part(kept)
-        return Columns(len(kept), names, schema, form)
+        supports = self.supports and tuple(self.supports[i] for i in kept)
+        return Columns(len(kept), names, schema, form, supports)
 
     # ---- rows as they came ----------------------------------------------------------
 
@@ -116,6 +121,7 @@ class Columns:
         An array where they came as one, and a dict of columns where categories came
         as no frame that is known.
         """
+        rows = self._settled(rows)
         if self.form is None:
             return rows if self.schema is None else self.schema.decode(rows)
         if self.schema is None:
@@ -128,6 +134,14 @@ class Columns:
             for i in schema.category_columns()
         }
         return self.form.frame(schema.decode(rows), known)
+
+    def _settled(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Rows (n, w) with values that their columns take."""
+        rows = rows.copy()
+        for start, support in zip(self.starts, self.supports or (), strict=False):
+            if support is not None:
+                rows[:, start] = support.settled(rows[:, start])
+        return rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,13 +185,31 @@ class Batch:
         weights = None if self.weights is None else self.weights[which]
         return replace(self, rows=self.rows[which], target=target, weights=weights)
 
-    def expecting(self) -> "Batch":
-        """These rows, whose columns have learned how probable new categories are."""
-        schema = self.columns.schema
-        if schema is None:
-            return self
-        schema = schema.expecting(self.rows, self.weights)
-        return replace(self, columns=replace(self.columns, schema=schema))
+    def told(self, *, bounded: bool) -> "Batch":
+        """These rows, whose columns have learned from them what values they have.
+
+        Parameters
+        ----------
+        bounded : bool
+            Whether these are all the rows that will come.
+        """
+        columns, seen = self.columns, self.seen()
+        if columns.schema is not None:
+            schema = columns.schema.expecting(seen.rows, seen.weights)
+            columns = replace(columns, schema=schema)
+        if bounded:
+            columns = replace(columns, supports=seen.supports())
+        return replace(self, columns=columns)
+
+    def supports(self) -> tuple[ColumnSupport | None, ...]:
+        """Of each column, the values that it takes; None for categories, too."""
+        pairs = zip(self.columns.starts, self.columns.categories, strict=True)
+        return tuple(
+            ColumnSupport.of(self.rows[:, start], self.weights)
+            if known is None
+            else None
+            for start, known in pairs
+        )
 
     def seen(self) -> "Batch":
         """The rows of a weight above zero: others are not there."""

@@ -181,10 +181,9 @@ class Schema:
         rows : array of shape (n, width)
             Wide ones.
         weights : array of shape (n,), optional
-            A weight of k counts as k copies.
+            Above zero; a weight of k counts as k copies.
         """
         mass = np.ones(len(rows)) if weights is None else weights
-        rows, mass = rows[mass > 0], mass[mass > 0]
         found = [0.0] * len(self.names)
         for column in filter(self.is_open, self.category_columns()):
             codes = self.codes(column, rows)

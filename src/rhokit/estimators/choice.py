@@ -6,7 +6,7 @@ from typing import Any
 from rhokit.batch import Batch
 from rhokit.models import Model, plan_outcomes
 from rhokit.plans import PlanRequest
-from rhokit.plans.request import check_map, refuse_maps_of_numbers
+from rhokit.plans.request import check_map, numeric_rows, refuse_maps_of_numbers
 from rhokit.representations import REPRESENTATIONS
 from rhokit.validation import generator
 
@@ -44,8 +44,9 @@ def chosen_model(
         and rank is None,
     )
     check_map(request.feature_map, request.takes_series)
+    if numeric_rows(request.feature_map):
+        batch = batch.told(bounded=bounded)
     if batch.columns.schema is not None:
-        batch = batch.expecting()
         refuse_maps_of_numbers(request.feature_map, batch.columns)
     if readout.has_target:
         readout.check_rank(rank, owner)

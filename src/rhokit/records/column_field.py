@@ -2,7 +2,10 @@
 
 from typing import Any
 
+import numpy as np
+
 from rhokit.batch import Columns
+from rhokit.column_support import MOST_VALUES, ColumnSupport
 from rhokit.frame_form import DTYPES, FORMS, FrameForm
 from rhokit.frames import MOST_CATEGORIES, Schema
 from rhokit.records.field import (
@@ -28,6 +31,9 @@ class ColumnsField:
         """The numbers of a row, names, and categories where there are some."""
         form = None if value.form is None else _written_form(value.form)
         found = {"width": value.width, "names": None, "schema": None, "form": form}
+        found["supports"] = value.supports and list(
+            map(_written_support, value.supports)
+        )
         if value.schema is not None:
             return found | {"schema": _written_schema(value.schema)}
         names = None if value.names is None else [str(name) for name in value.names]
@@ -35,21 +41,26 @@ class ColumnsField:
 
     def read(self, given: Any, path: str, reader: Reader) -> Build:
         """The columns, which agree with the width of rows elsewhere."""
-        width, names, schema, form = members(
-            given, path, "width", "names", "schema", "form"
+        width, names, schema, form, supports = members(
+            given, path, "width", "names", "schema", "form", "supports"
         )
         parts = {"n_features": self._width.read(width, f"{path}.width", reader)}
         if schema is not None:
             if names is not None:
                 raise refusal(path, "without names beside a schema", names)
             found = self._schema(schema, f"{path}.schema", reader)
-            read = _read_form(form, path, found["categories"])
-            return Build(_columns_of, found | {"form": read})
+            known = found["categories"]
+            found["form"] = _read_form(form, path, known)
+            found["supports"] = _read_supports(supports, path, known)
+            return Build(_columns_of, found)
         parts |= {"names": self._names(names, path, reader)}
         found_form = _read_form(form, path, None)
         if found_form is not None:
             reader.bind(self._size, len(found_form.dtypes), f"{path}.form")
-        return Build(Columns, parts | {"form": found_form})
+        found_supports = _read_supports(supports, path, None)
+        if found_supports is not None:
+            reader.bind(self._size, len(found_supports), f"{path}.supports")
+        return Build(Columns, parts | {"form": found_form, "supports": found_supports})
 
     def _names(self, given: Any, path: str, reader: Reader) -> Any:
         if given is None:
@@ -76,9 +87,45 @@ class ColumnsField:
         }
 
 
-def _columns_of(form: FrameForm | None, **parts: Any) -> Columns:
+def _columns_of(form: Any, supports: Any, **parts: Any) -> Columns:
     schema = Schema(**parts)
-    return Columns(len(schema.names), schema.names, schema, form)
+    return Columns(len(schema.names), schema.names, schema, form, supports)
+
+
+def _written_support(support: ColumnSupport | None) -> dict[str, Any] | None:
+    if support is None:
+        return None
+    return {"values": list(support.values), "is_complete": support.is_complete}
+
+
+def _read_supports(
+    given: Any, path: str, categories: tuple[Any, ...] | None
+) -> tuple[ColumnSupport | None, ...] | None:
+    """Values that columns take, of numbers alone."""
+    if given is None:
+        return None
+    path = f"{path}.supports"
+    if not isinstance(given, list) or len(given) != len(categories or given):
+        raise refusal(path, "a list of what columns take", given)
+    found = tuple(_read_support(each, path) for each in given)
+    for support, known in zip(found, categories or (), strict=False):
+        if support is not None and known is not None:
+            raise refusal(path, "none for columns of categories", given)
+    return found
+
+
+def _read_support(given: Any, path: str) -> ColumnSupport | None:
+    if given is None:
+        return None
+    values, is_complete = members(given, path, "values", "is_complete")
+    are_numbers = isinstance(values, list) and all(type(v) is float for v in values)
+    if not are_numbers or not 1 <= len(values) <= MOST_VALUES:
+        raise refusal(path, "a list of numbers", values)
+    if not np.isfinite(values).all() or not (np.diff(values) >= 0).all():
+        raise refusal(path, "ascending finite numbers", values)
+    if type(is_complete) is not bool:
+        raise refusal(path, "whether these are all values", is_complete)
+    return ColumnSupport(tuple(values), is_complete)
 
 
 def _written_form(form: FrameForm) -> dict[str, Any]:
