@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rhokit.column_support import ColumnSupport
+from rhokit.frame_columns import columns_of
 from rhokit.frame_form import FrameForm
 from rhokit.frames import Schema
+from rhokit.validation import is_missing
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,27 @@ class Columns:
             for i in schema.category_columns()
         }
         return self.form.frame(schema.decode(rows), known)
+
+    def completed(self, X: Any, rows: NDArray[Any]) -> Any:
+        """Rows (n, w) without gaps as X came, with the values that it had."""
+        there, form = columns_of(X), FrameForm.of(X, self.categories)
+        if form is None or not there:
+            return rows
+        if self.form is not None:
+            form = replace(self.form, kind=form.kind)
+        if self.schema is None:
+            return form.frame(dict(zip(there, rows.T, strict=True)), {}, X)
+        columns, known = self.schema.decode(rows), {}
+        for place in self.schema.category_columns():
+            name = self.schema.names[place]
+            for row, value in enumerate(there[name].to_list()):
+                if not is_missing(value):
+                    columns[name][row] = value
+            categories = dict.fromkeys(
+                [*(self.categories[place] or ()), *columns[name]]
+            )
+            known[name] = tuple(categories), self.schema.ordered[place]
+        return form.frame(columns, known, X)
 
     def _settled(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Rows (n, w) with values that their columns take."""

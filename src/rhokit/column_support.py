@@ -1,6 +1,7 @@
 """The values that a column takes, where its rows tell: so that drawn ones are such."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +37,7 @@ class ColumnSupport:
 
     @classmethod
     def of(
-        cls, values: NDArray[np.floating], weights: NDArray[np.float64] | None = None
+        cls, values: NDArray[Any], weights: NDArray[np.float64] | None = None
     ) -> "ColumnSupport | None":
         """What rows (n,) show of a column; None where any value may come.
 
@@ -55,7 +56,7 @@ class ColumnSupport:
             return None
         return cls((float(values.min()), float(values.max())), False)
 
-    def settled(self, drawn: NDArray[np.floating]) -> NDArray[np.floating]:
+    def settled(self, drawn: NDArray[Any]) -> NDArray[Any]:
         """The values nearest to those that were drawn, (n,)."""
         known = np.array(self.values, drawn.dtype)
         if not self.is_complete:

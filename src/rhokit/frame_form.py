@@ -87,6 +87,7 @@ class FrameForm:
         self,
         columns: Mapping[Any, NDArray[Any]],
         categories: Mapping[Any, tuple[tuple[Any, ...], bool]],
+        like: Any = None,
     ) -> Any:
         """Columns by name as such a frame, or as an array.
 
@@ -96,6 +97,8 @@ class FrameForm:
             Numbers, NaN where they are missing, and values of categories, or None.
         categories : dict
             Of columns that have some: these, and whether they have an order.
+        like : frame, optional
+            Whose index rows get, of pandas.
         """
         typed = {
             name: (values if name in categories else _as_numbers(values, dtype), dtype)
@@ -104,7 +107,8 @@ class FrameForm:
         if self.kind == "numpy":
             return np.stack([values for values, _ in typed.values()], axis=1)
         make = {"pandas": _pandas, "polars": _polars, "arrow": _arrow}[self.kind]
-        return make(typed, categories)
+        made = make(typed, categories)
+        return made.set_index(like.index) if hasattr(like, "index") else made
 
 
 def _dtype_of(dtype: Any, known: tuple[Any, ...] | None) -> str:

@@ -150,6 +150,9 @@ class ModelRows:
         centre = scaling.invert(np.zeros((1, len(scaling.matrix))))
         X = centre
         if self._schema is not None:
+            for column in self._schema.category_columns():
+                block = self._schema.blocks[column]
+                centre[:, block] = self._schema.states(column)[0]
             X = pa.table(self._schema.decode(centre))
         elif self._takes_frames:
             X = pa.table(dict(zip(self.columns, centre.T, strict=True)))

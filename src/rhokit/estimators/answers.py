@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rhokit.batch import Batch, Columns
+from rhokit.batch import Batch
 from rhokit.models import (
     DensitySeries,
     Explanation,
@@ -105,51 +105,10 @@ def marginal(estimator: E, columns: Any) -> E:
     """
     model = estimator.fitted_model()
     kept = sorted(model.plan.columns.find("columns", columns))
-    return _with_columns(estimator, model.marginal(kept), kept)
+    return with_columns(estimator, model.marginal(kept), kept)
 
 
-def conditional(estimator: E, given: Any) -> E:
-    """The model of the other columns, where some have given values.
-
-    Of a mosaic, in closed form: :math:`p(x_a \\mid x_b)`. It only predicts. For one to
-    three columns on a grid or over landmarks, ``series().conditional`` does the same.
-
-    Parameters
-    ----------
-    given : dict
-        From columns, by name or place, to their values: numbers, or categories.
-
-    Returns
-    -------
-    model : estimator of the same class
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rhokit import DMKDE
-    >>> X = np.random.default_rng(0).normal(size=(2000, 3))
-    >>> X[:, 2] = X[:, 0] + X[:, 1]
-    >>> model = DMKDE(random_state=0).fit(X)
-    >>> model.conditional({0: 1.0, 1: 1.0}).mosaic().mean().round(1)
-    array([2.])
-    """
-    model = estimator.fitted_model()
-    columns = model.plan.columns
-    if not isinstance(given, dict) or not 0 < len(given) < columns.n_features:
-        raise ValueError(
-            "given must be a dict from some of the columns to their values, not from "
-            f"all {columns.n_features} of them. Got {given!r} instead."
-        )
-    places = columns.find("given", list(given))
-    values = {
-        place: _wide_value(columns, place, value)
-        for place, value in zip(places, given.values(), strict=True)
-    }
-    kept = [c for c in range(columns.n_features) if c not in places]
-    return _with_columns(estimator, model.conditional(values), kept)
-
-
-def _with_columns(estimator: E, model: Model, kept: list[int]) -> E:
+def with_columns(estimator: E, model: Model, kept: list[int]) -> E:
     """The estimator of a model of some columns, with parameters that fit these."""
     part: E = estimator.with_model(model)
     part.rank = model.rank
@@ -158,24 +117,6 @@ def _with_columns(estimator: E, model: Model, kept: list[int]) -> E:
     if not isinstance(estimator.feature_map, str):
         part.feature_map = model.plan.feature_map
     return part
-
-
-def _wide_value(columns: Columns, place: int, value: Any) -> Any:
-    """A value as wide rows have it, or an error that names its column."""
-    schema = columns.schema
-    name = place if columns.names is None else columns.names[place]
-    known = None if schema is None else schema.categories[place]
-    if schema is not None and known is not None:
-        if value not in known:
-            raise ValueError(
-                f"given: column {name!r} has the categories {list(known)}, got "
-                f"{value!r}"
-            )
-        return schema.states(place)[known.index(value)]
-    number = np.asarray(value)
-    if number.ndim or number.dtype.kind not in "fiub" or not np.isfinite(number):
-        raise ValueError(f"given: column {name!r} needs a finite number, got {value!r}")
-    return float(number)
 
 
 def mosaic(estimator: Any) -> MosaicDensity:

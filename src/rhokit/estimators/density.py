@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.base import DensityMixin
 
 from rhokit.core import GaussianKernel
-from rhokit.estimators import answers
+from rhokit.estimators import answers, conditionals
 from rhokit.estimators.base import OnePassEstimator
 from rhokit.estimators.parameters import MATRIX
 from rhokit.models import Model, draw_samples, measured_mass, series_of
@@ -50,7 +50,13 @@ class DensityEstimator(DensityMixin, OnePassEstimator):
         with np.errstate(over="ignore", under="ignore"):
             return np.asarray(np.exp(model.log_density(rows)))
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
+    def sample(
+        self,
+        n_samples: int = 1,
+        random_state: Any = None,
+        *,
+        conditions: dict[Any, Any] | None = None,
+    ) -> Any:
         """Rows drawn from the fitted density.
 
         Of categories, with their probabilities; on a grid, by inverse distribution
@@ -66,6 +72,9 @@ class DensityEstimator(DensityMixin, OnePassEstimator):
         ----------
         n_samples : int, default=1
         random_state : int, RandomState or Generator, optional
+        conditions : dict, optional
+            From columns, by name or place, to values that all rows have: these are
+            drawn from :meth:`DMKDE.conditional`.
 
         Returns
         -------
@@ -74,7 +83,9 @@ class DensityEstimator(DensityMixin, OnePassEstimator):
             with its types: whole numbers are whole, categories are categories. Only
             categories that were learned are drawn.
         """
-        return draw_samples(self.fitted_model(), n_samples, generator(random_state))
+        model, rng = self.fitted_model(), generator(random_state)
+        given = conditionals.given_values(model, conditions) if conditions else None
+        return draw_samples(model, n_samples, rng, given)
 
     def grid(self, n: int | None = None) -> tuple[NDArray[np.float64], ...]:
         """Regular points and the density at them, for a plot of one or two columns.
@@ -315,6 +326,8 @@ class DMKDE(DensityEstimator):
         self.dtype = dtype
         self.random_state = random_state
 
-    conditional = answers.conditional
+    conditional = conditionals.conditional
+    distribution = conditionals.distribution
+    impute = conditionals.impute
     explain = answers.explain
     mosaic = answers.mosaic

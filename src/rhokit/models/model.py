@@ -372,7 +372,9 @@ class Model:
 
     def conditional(self, given: dict[int, Any]) -> Model:
         """The model of the other columns, where some have values, in user units."""
-        return self._part(*self.representation.conditional(self.state, given))
+        return self._part(
+            *self.representation.conditional(self.state, self.rank, given)
+        )
 
     def marginal(self, kept: list[int]) -> Model:
         """The model of some of the columns, whatever the others are."""

@@ -11,9 +11,28 @@ from rhokit.models.model import Model
 from rhokit.plans.proposal import Draws, MixedProposal, draw_rows
 
 
-def draw_samples(model: Model, n: int, rng: np.random.Generator) -> Any:
-    """Rows (n, d) in the user's units, as the kind of frame that rows came as."""
-    return model.plan.columns.restored(draw_wide(model, n, rng))
+def draw_samples(
+    model: Model, n: int, rng: np.random.Generator, given: dict[int, Any] | None = None
+) -> Any:
+    """Rows (n, d) in the user's units, as the kind of frame that rows came as.
+
+    Parameters
+    ----------
+    model : Model
+    n : int
+    rng : Generator
+    given : dict, optional
+        From columns to values that all rows have, as wide rows have them.
+    """
+    columns = model.plan.columns
+    if not given:
+        return columns.restored(draw_wide(model, n, rng))
+    rows = np.empty((n, columns.width))
+    rest = [c for c in range(columns.n_features) if c not in given]
+    rows[:, columns.places(rest)] = draw_wide(model.conditional(given), n, rng)
+    for column, value in given.items():
+        rows[:, columns.places([column])] = value
+    return columns.restored(rows)
 
 
 def draw_wide(model: Model, n: int, rng: np.random.Generator) -> NDArray[Any]:

@@ -140,12 +140,35 @@ class Representation(ABC):
         """Rows (n, w) that were drawn, in the user's units."""
         return np.asarray(self.plan.scaling.invert(scaled))
 
-    def conditional(self, state: State, given: dict[int, Any]) -> tuple[Plan, State]:
-        """Plan and state of the other columns, where some have values."""
+    def conditional(
+        self, state: State, rank: Any, given: dict[int, Any]
+    ) -> tuple[Plan, State]:
+        """Plan and state of the other columns, where some have values.
+
+        Parameters
+        ----------
+        state : state
+        rank : int, float, "elbow" or None
+        given : dict
+            From columns to their values as wide rows have them, in the user's units.
+        """
         raise ValueError(
-            "conditional: known for mosaics, and for one to three columns by "
-            'series().conditional(): fit with feature_map="mosaic"'
+            "conditional: known for mosaics, landmarks and grids, not for "
+            f"{type(self.plan.feature_map).__name__}"
         )
+
+    def scaled_values(self, given: dict[int, Any], what: str) -> NDArray[Any]:
+        """Given values in a row (1, width) of scaled units, where columns are apart."""
+        if not self.plan.scaling.by_columns:
+            raise ValueError(
+                f"{what} needs columns that are scaled one by one, which this model's "
+                "scaling does not do: take scale='std' or 'robust'"
+            )
+        columns = self.plan.columns
+        row = np.zeros((1, columns.width))
+        for column, value in given.items():
+            row[:, columns.places([column])] = value
+        return np.asarray(self.plan.scaling.apply(row))
 
     @classmethod  # noqa: B027
     def claim_rows(cls, reader: Reader) -> None:

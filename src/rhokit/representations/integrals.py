@@ -89,6 +89,20 @@ class LandmarkIntegrals:
                 overlaps *= self._category_overlaps(schema, column, kernel)
         return np.asarray(overlaps)
 
+    def products_at(self, row: NDArray[Any], places: list[int]) -> NDArray[np.float64]:
+        """Products (m, m) of kernel columns at the values of a scaled row (1, w).
+
+        Of some places only, and in units of the nearest landmark's.
+        """
+        gamma = self.whole.gamma
+        assert gamma is not None
+        kernel = GaussianKernel(gamma)
+        squares = ((self._landmarks[:, places] - row[:, places]) ** 2).sum(axis=1)
+        if not kernel(squares.min()) > 0:
+            raise ValueError("conditional: the density is zero where these values are")
+        columns = kernel.of_overlaps()(squares - squares.min())
+        return np.outer(columns, columns)
+
     def column_masses(self) -> NDArray[np.float64]:
         """Integrals (m,) of columns that follow the kernel, of all columns of rows.
 

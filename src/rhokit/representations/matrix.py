@@ -226,7 +226,24 @@ class MatrixRepresentation(Representation):
     def marginal(self, state: State, rank: Any, kept: list[int]) -> tuple[Plan, State]:
         """A quadratic form of the kernel columns that are left, factored."""
         integrals = self._integrals(kept)
-        overlaps = integrals.overlaps()
+        return self._part(state, rank, integrals, integrals.overlaps())
+
+    def conditional(
+        self, state: State, rank: Any, given: dict[int, Any]
+    ) -> tuple[Plan, State]:
+        """The same form, times what kernel columns are where values are given."""
+        kept = [c for c in range(self.plan.columns.n_features) if c not in given]
+        integrals, row = self._integrals(kept), self.scaled_values(given, "conditional")
+        places = self.plan.columns.places(sorted(given))
+        return self._part(state, rank, integrals, integrals.products_at(row, places))
+
+    def _part(
+        self,
+        state: State,
+        rank: Any,
+        integrals: LandmarkIntegrals,
+        overlaps: NDArray[np.float64],
+    ) -> tuple[Plan, State]:
         factors = [
             integrals.integrated(factor, overlaps)
             for factor in self.factors(state, rank)

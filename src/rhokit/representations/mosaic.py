@@ -223,21 +223,13 @@ class MosaicRepresentation(Representation):
         moments = np.stack([each.moments() for each in parts])
         return self._part(kept), CellMoments(moments, state.weight)
 
-    def conditional(self, state: State, given: dict[int, Any]) -> tuple[Plan, State]:
-        """The cells of the other columns, where some have values.
-
-        Parameters
-        ----------
-        state : state
-        given : dict
-            From columns to their values as wide rows have them, in the user's units.
-        """
+    def conditional(
+        self, state: State, rank: Any, given: dict[int, Any]
+    ) -> tuple[Plan, State]:
+        """The cells of the other columns, where some have values."""
         plan, mosaic = self.plan, self.mosaic
         kept = [c for c in range(plan.columns.n_features) if c not in given]
-        row = np.zeros((1, plan.columns.width))
-        for column, value in given.items():
-            row[:, plan.columns.places([column])] = value
-        scaled = plan.scale(row)
+        scaled = self.scaled_values(given, "conditional")
         known_row = mosaic.cell_rows(mosaic.columns(scaled)[0])
         numbers, shares = mosaic.places(sorted(given))
         if mosaic.outside(scaled)[:, numbers].any():

@@ -1,5 +1,6 @@
 """States that are Fourier series over a box, which widens for rows outside."""
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
@@ -227,6 +228,28 @@ class SeriesRepresentation(Representation):
                 "marginal needs columns that are scaled one by one, which "
                 "scale='whiten' does not do: take scale='std' or 'robust'"
             )
+        parts = [density.marginal(kept) for density in self.densities(state)]
+        return self._part(kept, parts, state.weight)
+
+    def conditional(
+        self, state: State, rank: Any, given: dict[int, Any]
+    ) -> tuple[Plan, State]:
+        """Every series where some columns have values."""
+        row = self.scaled_values(given, "conditional")[0]
+        low, high = self.grid.box()
+        inside = all(low[c] <= row[c] <= high[c] for c in given)
+        values = {column: float(row[column]) for column in given}
+        parts = [density.sliced(values) for density in self.densities(state)]
+        least = math.exp(self.grid.log_floor_)
+        if not inside or not max(part.mass for part in parts) > least:
+            raise ValueError("conditional: the density is zero where these values are")
+        kept = [c for c in range(self.plan.columns.n_features) if c not in given]
+        return self._part(kept, parts, state.weight)
+
+    def _part(
+        self, kept: list[int], parts: list[FourierDensity], weight: Any
+    ) -> tuple[Plan, State]:
+        """Plan and state of densities of some of the columns."""
         plan = Plan(
             self.plan.columns.part(kept),
             self.plan.scaling.marginal(kept),
@@ -236,8 +259,7 @@ class SeriesRepresentation(Representation):
             compares_outcomes=self.plan.compares_outcomes,
             sample_rows=self.plan.sample_rows,
         )
-        parts = [density.marginal(kept) for density in self.densities(state)]
-        return plan, series_state(plan.feature_map, parts, state.weight)
+        return plan, series_state(plan.feature_map, parts, weight)
 
     def measured_by_part(
         self, state: State, rank: Any, kept: list[int]
