@@ -83,3 +83,37 @@ def test_names_beside_a_schema():
         draft.columns["names"] = ["x"] * draft.columns["width"]
 
     refuses("columns must be without names beside a schema", MIXED, change)
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        ({"kind": "spark", "dtypes": []}, "a kind of frame"),
+        ({"kind": "pandas", "dtypes": ["object"]}, "a kind of frame"),
+        ({"kind": "pandas", "dtypes": [["int64"]]}, "a kind of frame"),
+        ({"kind": "pandas", "dtypes": ["int64"]}, "types that fit"),
+        ({"kind": "pandas", "dtypes": ["category"] * 4}, "types that fit"),
+        ({"kind": "pandas"}, "form"),
+    ],
+)
+def test_kinds_of_frames(form, message):
+    refuses(message, MIXED, lambda draft: draft.columns.update(form=form))
+
+
+@pytest.mark.parametrize(
+    ("support", "message"),
+    [
+        ({"values": [], "is_complete": True}, "a list of numbers"),
+        ({"values": [1, 2], "is_complete": True}, "a list of numbers"),
+        ({"values": [2.0, 1.0], "is_complete": True}, "ascending"),
+        ({"values": [1.0], "is_complete": 1}, "whether these are all"),
+        ({"values": [0.5] * 300, "is_complete": True}, "a list of numbers"),
+    ],
+)
+def test_values_that_columns_take(support, message):
+    def change(draft):
+        draft.columns["supports"] = [support] * len(draft.columns["schema"])
+
+    refuses(message, MIXED, change)
+    few = [None] * 17
+    refuses("a list of what", MIXED, lambda draft: draft.columns.update(supports=few))
