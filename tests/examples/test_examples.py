@@ -74,3 +74,18 @@ def test_lenet_prints_both_networks(run):
     lines = re.findall(r"LeNet \+ (.+?)  +accuracy (0\.\d+)  log-loss \d\.", printed)
     assert [name for name, _ in lines] == ["density matrices", "linear softmax"]
     assert all(float(accuracy) > 0.3 for _, accuracy in lines)
+
+
+def test_a_latent_density_is_trained_beside_a_detector(run):
+    _, printed = run("latent_anomalies.py", "--epochs", 3, "--rows", 400)
+    found = dict(re.findall(r"([a-z ]+) (\d\.\d+)", printed.replace(", ", "\n")))
+    assert list(found) == ["on the rows", "behind the encoder", "joint"]
+    assert float(found["on the rows"]) > 0.6
+
+
+def test_streams_beside_river(run):
+    pytest.importorskip("river", reason="river is not installed")
+    _, printed = run("anomaly_streams.py", "--rows", 800)
+    found = dict(re.findall(r"^moving +(.+?)  +(\d\.\d+)", printed, re.M))
+    assert {"rhokit", "rhokit, last 1,000", "HalfSpaceTrees"} <= set(found)
+    assert float(found["rhokit"]) > 0.8
