@@ -69,6 +69,18 @@ def _check_sample(readout: type[ReadOut], values: Values, reader: Reader) -> Non
         require(there, f"a model of {readout.kind} must hold a sample of its rows")
 
 
+def _check_kept(readout: type[ReadOut], values: Values, reader: Reader) -> None:
+    """Rows that are kept have targets that the read-out knows, or none."""
+    if values["kept"] is None:
+        return
+    target = values["kept"].parts["target"]
+    if readout.has_target:
+        readout.check_sample(values["readout"].parts, target, reader)
+    else:
+        none = target.ndim == 1 and not target.any()
+        require(none, "kept rows of a model without a target must have none")
+
+
 def _check_plan(values: Values, reader: Reader) -> None:
     """Columns of categories are not scaled, and not every map takes them."""
     feature_map = values["feature_map"]
@@ -123,17 +135,24 @@ _PLAN = Record(
 )
 _TARGET = ArrayField(("s",), ("s", None), dtypes=("int64", "float64"))
 _WEIGHT = ArrayField(("s",), low=math.ulp(0.0))
-_SAMPLE = OneOf(
-    rows=Record(
+
+
+def _sample_of(size: str) -> Record:
+    """The field of a sample of rows, whose number other fields know by a name."""
+    return Record(
         RowSample,
         _check_keys,
         size=Number(1, integer=True),
-        keys=ArrayField(("s",), dtypes=("uint64",)),
-        rows=RowsField("s", "d"),
-        target=_TARGET,
-        weight=_WEIGHT,
+        keys=ArrayField((size,), dtypes=("uint64",)),
+        rows=RowsField(size, "d"),
+        target=ArrayField((size,), (size, None), dtypes=("int64", "float64")),
+        weight=ArrayField((size,), low=math.ulp(0.0)),
         bound=Maybe(Number(0, 2**64 - 1, integer=True), optional=True),
-    ),
+    )
+
+
+_SAMPLE = OneOf(
+    rows=_sample_of("s"),
     measured=Record(
         MeasuredSample,
         target=_TARGET,
@@ -198,7 +217,9 @@ class ModelField:
 
     def read(self, given: Any, path: str, reader: Reader) -> Build:
         """The model that is to be made."""
-        members(given, path, "plan", "readout", "state", "sample")
+        if isinstance(given, dict):
+            given = {"kept": None} | given  # which older files lack
+        members(given, path, "plan", "readout", "state", "sample", "kept")
         plan = _PLAN.read(given["plan"], joined(path, "plan"), reader)
         self._check_representation(plan.parts)
         readout = self._readout_of(plan.parts)
@@ -207,9 +228,10 @@ class ModelField:
         rest = _fields(plan.parts["representation"])
         values = {
             name: rest[name].read(given[name], joined(path, name), reader)
-            for name in ("readout", "state", "sample")
+            for name in ("readout", "state", "sample", "kept")
         }
         _check_sample(readout, values, reader)
+        _check_kept(readout, values, reader)
         return Build(Model, {"plan": plan, **values})
 
     def _readout_of(self, plan: Values) -> type[ReadOut]:
@@ -239,4 +261,5 @@ def _fields(representation: str) -> Fields:
         "readout": ReadOutField(),
         "state": Maybe(states_of(representation)),
         "sample": Maybe(_SAMPLE),
+        "kept": Maybe(_sample_of("kept"), optional=True),
     }

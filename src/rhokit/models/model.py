@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rhokit.batch import Batch
 from rhokit.models import densities, left_out, mass
 from rhokit.models.gaps import by_gaps
-from rhokit.models.row_sample import MeasuredSample, RowSample
+from rhokit.models.row_sample import MeasuredSample, RowSample, kept_rows
 from rhokit.plans import Plan
 from rhokit.readouts import ReadOut
 from rhokit.representations import REPRESENTATIONS, Cache, Representation, State
@@ -37,6 +37,8 @@ class Model:
         None before the first row.
     sample : RowSample or MeasuredSample, optional
         Rows that are left out again, where the read-out needs them.
+    kept : RowSample, optional
+        Rows to compare with those of other models; a large sample serves for both.
     rank : int, float, "elbow" or None
         The rank to measure with.
     batch_size : int, optional
@@ -49,6 +51,7 @@ class Model:
     readout: Any
     state: State | None = None
     sample: Any = None
+    kept: RowSample | None = None
     rank: Any = None
     batch_size: int | None = None
     may_miss: bool = False
@@ -104,7 +107,7 @@ class Model:
 
     def blank(self) -> Model:
         """This plan and read-out without rows."""
-        return self.with_state(None, sample=None)
+        return self.with_state(None, sample=None, kept=None)
 
     def add(self, batch: Batch) -> Model:
         """The model that has seen these rows, too."""
@@ -120,7 +123,23 @@ class Model:
         if readout.may_sample and readout.needs_sample:
             fresh = model.sampled(batch, target, plan.sample_rows)
             sample = fresh if sample is None else sample + fresh
-        return replace(model, state=state, sample=sample, cache=Cache())
+        kept = model.kept
+        if not model.samples_enough and (kept is not None or model.state is None):
+            fresh = model.sampled(batch, target, kept_rows(batch.columns.width))
+            kept = fresh if kept is None else kept + fresh
+        return replace(model, state=state, sample=sample, kept=kept, cache=Cache())
+
+    @property
+    def samples_enough(self) -> bool:
+        """Whether the sample of the read-out serves for comparing, too."""
+        wanted = self.readout.may_sample and self.readout.needs_sample
+        return wanted and self.plan.sample_rows >= kept_rows(self.plan.columns.width)
+
+    @property
+    def rows_kept(self) -> RowSample | None:
+        """Rows to compare with those of other models; None where none are kept."""
+        sample = self.sample if self.samples_enough else self.kept
+        return sample if isinstance(sample, RowSample) else None
 
     def subtract(self, batch: Batch) -> Model:
         """The model that has never seen these rows."""
@@ -129,10 +148,12 @@ class Model:
         feature_map, seen = self.plan.feature_map, batch.seen().rows
         if feature_map.has_outsiders:
             feature_map.refuse_outsiders(self.plan.scale(seen))
-        sample = self.sample
-        if sample is not None:
-            sample = sample - self.sampled(batch, target, len(batch))
-        return self._without(self.total(batch, target), sample)
+        sample, kept = self.sample, self.kept
+        if sample is not None or kept is not None:
+            gone = self.sampled(batch, target, len(batch))
+            sample = None if sample is None else sample - gone
+            kept = None if kept is None else kept - gone
+        return self._without(self.total(batch, target), sample, kept)
 
     def fade(self, factor: float) -> Model:
         """All rows count ``factor`` times as much."""
@@ -140,7 +161,8 @@ class Model:
             return self
         self.refuse_factor()
         sample = None if self.sample is None else self.sample.scale(factor)
-        return self.with_state(self.state.scale(factor), sample=sample)
+        kept = None if self.kept is None else self.kept.scale(factor)
+        return self.with_state(self.state.scale(factor), sample=sample, kept=kept)
 
     def merge(self, other: Model) -> Model:
         """The model of both models' rows."""
@@ -154,7 +176,11 @@ class Model:
                 )
             sample = yours.sample if sample is None else sample + yours.sample
         state: Any = yours.state
-        return mine.with_state(state + (mine.state or 0), sample=sample)
+        kept = yours.kept
+        if mine.state is not None:
+            both = mine.kept is not None and kept is not None
+            kept = mine.kept + kept if both else None
+        return mine.with_state(state + (mine.state or 0), sample=sample, kept=kept)
 
     def unmerge(self, other: Model) -> Model:
         """The model without what the other one has seen."""
@@ -162,14 +188,20 @@ class Model:
         sample = mine.sample
         if sample is not None and yours.sample is not None:
             sample = sample - yours.sample
-        return mine._without(yours.state, sample)
+        kept = mine.kept
+        if kept is not None and yours.kept is not None:
+            kept = kept - yours.kept
+        return mine._without(yours.state, sample, kept)
 
-    def _without(self, state: Any, sample: RowSample | None) -> Model:
-        """The model without a state, and with the sample that is left."""
+    def _without(
+        self, state: Any, sample: RowSample | None, kept: RowSample | None
+    ) -> Model:
+        """The model without a state, and with the samples that are left."""
         left = self.state - state
-        if sample is not None:
-            sample = sample.whole(self.readout.total_weight(np.asarray(left.weight)))
-        return self.with_state(left, sample=sample)
+        total = self.readout.total_weight(np.asarray(left.weight))
+        sample = None if sample is None else sample.whole(total)
+        kept = None if kept is None else kept.whole(total)
+        return self.with_state(left, sample=sample, kept=kept)
 
     def with_outcomes(self, readout: ReadOut) -> Model:
         """This model, with empty places for outcomes that it has not seen."""
@@ -178,10 +210,11 @@ class Model:
             return replace(self, readout=readout)
         self.refuse_factor()
         state = self.state.spread(places.tolist(), readout.n_outcomes)
-        sample = self.sample
-        if sample is not None:
-            sample = sample.with_target(places[sample.target])
-        return self.with_state(state, sample=sample, readout=readout)
+        sample, kept = (
+            None if each is None else each.with_target(places[each.target])
+            for each in (self.sample, self.kept)
+        )
+        return self.with_state(state, sample=sample, kept=kept, readout=readout)
 
     def knowing(self, batch: Batch, owner: str, foreseen: Any = None) -> Model:
         """The model with a place for the targets of these rows, and foreseen ones."""
@@ -252,7 +285,7 @@ class Model:
             logs = left_out.log_left_out_of_one(self, sample)
             held_out = self.state is not None and not self.state.takes_rows
             sample = MeasuredSample(sample.target, sample.weight, logs, held_out)
-        return self.with_state(state, sample=sample)
+        return self.with_state(state, sample=sample, kept=None)
 
     # ---- measuring ------------------------------------------------------------------
 

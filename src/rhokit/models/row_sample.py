@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 from rhokit.features import row_keys
 
+# Numbers that the rows kept to compare models may be, and how many rows are kept.
+_MOST_KEPT_NUMBERS, _FEWEST_KEPT, _MOST_KEPT = 2**16, 100, 2000
 # Of the weight that counts most: a row that has faded to less has no place.
 _LEAST_SHARE = 0.01
 _ARRAYS = ("keys", "rows", "target", "weight")
@@ -62,6 +64,10 @@ class RowSample:
         weights = np.ones(len(rows)) if weights is None else weights
         seen = np.flatnonzero(weights)
         keys = row_keys(rows[seen], (target if names is None else names)[seen])
+        if len(keys) > 4 * size:  # of many rows, few need to be sorted
+            low = np.flatnonzero(keys <= np.partition(keys, 2 * size)[2 * size])
+            if len(np.unique(keys[low])) > size:
+                seen, keys = seen[low], keys[low]
         return cls(size, keys, rows[seen], target[seen], weights[seen]).sorted()
 
     def __add__(self, other: "RowSample") -> "RowSample":
@@ -131,6 +137,11 @@ class RowSample:
         if len(distinct.keys) <= self.size:
             return distinct
         return distinct.below(int(distinct.keys[self.size]))
+
+
+def kept_rows(width: int) -> int:
+    """How many rows of so many numbers a model keeps to be compared with others."""
+    return min(max(_MOST_KEPT_NUMBERS // width, _FEWEST_KEPT), _MOST_KEPT)
 
 
 def _lower(bound: int | None, other: int | None) -> int | None:

@@ -103,7 +103,7 @@ class Summand:
     readout : ReadOut
     state : state, optional
         None of no rows.
-    sample : RowSample, optional
+    sample, kept : RowSample, optional
     plan : Plan, optional
         Where it is no longer that of the model.
     stamp : Stamp
@@ -112,6 +112,7 @@ class Summand:
     readout: ReadOut
     state: State | None
     sample: Any
+    kept: Any
     plan: Plan | None
     stamp: Stamp
 
@@ -119,12 +120,13 @@ class Summand:
     def of(cls, model: Model, base: Model) -> "Summand":
         """What a model holds that began as ``base``."""
         plan = None if model.plan is base.plan else model.plan
-        return cls(model.readout, model.state, model.sample, plan, Stamp.of(base))
+        known = model.readout, model.state, model.sample, model.kept
+        return cls(*known, plan, Stamp.of(base))
 
     def model(self, base: Model) -> Model:
         """The model of the rows."""
         own = replace(base, readout=self.readout, plan=self.plan or base.plan)
-        return own.with_state(self.state, sample=self.sample)
+        return own.with_state(self.state, sample=self.sample, kept=self.kept)
 
 
 def pick(
