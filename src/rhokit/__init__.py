@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from rhokit import (
         core,
         datasets,
+        drift,
         errors,
         estimators,
         export,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:  # what type checkers and editors see
         testing,
     )
     from rhokit.core import DensityMatrix, LowRankDensityMatrix, ToeplitzDensityMatrix
+    from rhokit.drift import compare
     from rhokit.errors import DataError
     from rhokit.estimators import (
         DMKDE,
@@ -80,8 +82,10 @@ __all__ = [
     "SoftmaxFeatures",
     "Stream",
     "ToeplitzDensityMatrix",
+    "compare",
     "core",
     "datasets",
+    "drift",
     "dumps",
     "errors",
     "estimators",
@@ -132,6 +136,7 @@ _HOME = {
     "SoftmaxFeatures": "rhokit.features",
     "Stream": "rhokit.streams",
     "ToeplitzDensityMatrix": "rhokit.core",
+    "compare": "rhokit.drift",
     "dumps": "rhokit.io",
     "export_onnx": "rhokit.export",
     "fit_batches": "rhokit.streams",

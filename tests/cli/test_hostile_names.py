@@ -51,7 +51,7 @@ CALLS = {
     "predict": lambda f, d, m: ("predict", m, d, "--keep", "all"),
     "predict to a file": lambda f, d, m: ("predict", m, d, "-o", f / f"p{EVIL}.csv"),
     "anomalies": lambda f, d, m: ("anomalies", m, d, "-o", f / f"a{EVIL}.csv"),
-    "compare": lambda f, d, m: ("compare", m, f / "one.rho"),
+    "compare": lambda f, d, m: ("compare", m, f / "one.rho", "--level", "1e-300"),
     "merge": lambda f, d, m: ("merge", m, m, "-o", f / f"two{EVIL}.rho"),
     "export": lambda f, d, m: ("export", m, "-o", f / f"graph{EVIL}.onnx"),
     "report": lambda f, d, m: ("report", m, d, "-o", f / f"page{EVIL}.html"),

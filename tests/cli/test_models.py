@@ -11,13 +11,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import rhokit
 from rhokit.cli import table_sample
-from rhokit.cli.commands.compare import verdict
 from rhokit.cli.responses import Question
 from rhokit.cli.sources import Source
 from rhokit.cli.stored_models import Note, load_model
 from rhokit.cli.table_sample import sampled
 from rhokit.io.model_files import pack_model
-from rhokit.metrics import class_discrepancies, maximum_mean_discrepancy
 from rhokit.streams import pieces
 from tests.cli.support import ROLES, refused, rows_table, run, write_csv
 
@@ -50,53 +48,44 @@ def moved(models, tmp_path_factory):
 @pytest.mark.parametrize("kind", ROLES)
 def test_a_change_is_told_from_chance(kind, models, moved):
     same = run("compare", models[kind], moved[kind, "same"], "--json").fine().json
-    other = run("compare", models[kind], moved[kind, "moved"], "--json").fine().json
-    pair = rhokit.load(models[kind]), rhokit.load(moved[kind, "moved"])
-    expected = maximum_mean_discrepancy(*pair)
-    assert_allclose(other["discrepancy"], expected.value)
-    assert_allclose(other["chance"], expected.chance)
-    assert_allclose(other["ratio"], expected.ratio)
-    assert other["changed"]
+    result = run("compare", models[kind], moved[kind, "moved"], "--json")
+    assert result.code == 3
+    told = result.json
+    assert told["changed"]
     assert not same["changed"]
-    labels = class_discrepancies(*pair) if kind in ("classes", "ordinal") else {}
-    assert set(other["classes"]) == {str(label) for label in labels}
-    for label, each in labels.items():
-        assert_allclose(other["classes"][str(label)]["ratio"], each.ratio)
+    assert told["columns"][0]["column"] == "a"
+    pair = rhokit.load(models[kind]), rhokit.load(moved[kind, "moved"])
+    target = {"classes": "side", "values": "price", "ordinal": "grade"}.get(kind)
+    expected = rhokit.compare(*pair, target=target)
+    assert told["p_value"] == expected.p_value
+    assert told["effect"] == expected.effect
+    roles = {each["role"] for each in told["columns"]}
+    assert ("target" in roles) == (kind in ("classes", "values", "ordinal"))
 
 
-def test_a_change_above_a_limit_ends_with_code_3(models, moved):
-    model, other = models["density"], moved["density", "moved"]
-    ratio = run("compare", model, other, "--json").fine().json["ratio"]
-    above = run("compare", model, other, "--fail-above", ratio - 1e-6)
-    assert above.code == 3
-    assert "passed" in above.out
-    assert "changed" in above.out
-    below = run("compare", model, other, "--fail-above", ratio + 1e-6)
-    assert below.code == 0
-    assert "kept" in below.out
-    silent = run("compare", model, other, "--fail-above", 1, "--quiet")
+def test_models_and_tables_are_compared(data, models, moved, tmp_path):
+    folder = moved["density", "moved"].parent
+    table = folder / "moved.csv"
+    for pair in ((models["density"], table), (folder / "same.csv", table)):
+        told = run("compare", *pair, "--json")
+        assert told.code == 3, told.err
+        assert told.json["columns"][0]["column"] == "a"
+    run("compare", models["density"], folder / "same.csv").fine()
+    page = tmp_path / "page.html"
+    call = ("compare", models["density"], table, "--report", page)
+    shown = run(*call)
+    assert shown.code == 3
+    assert "the data have changed" in shown.out
+    assert "The data have changed" in page.read_text()
+
+
+def test_levels_decide_the_code(models, moved):
+    pair = models["density"], moved["density", "same"]
+    p = run("compare", *pair, "--json").fine().json["p_value"]
+    silent = run("compare", *pair, "--level", min(p * 1.01, 0.999), "--quiet")
     assert (silent.code, silent.out, silent.err) == (3, "", "")
-
-
-def test_classes_that_only_one_has_are_named(models, data, tmp_path):
-    table = rows_table(100, seed=3)
-    sides = [
-        "new" if side == "left" else side for side in table.column("side").to_pylist()
-    ]
-    place = table.column_names.index("side")
-    file = write_csv(
-        table.set_column(place, "side", pa.array(sides)), tmp_path / "n.csv"
-    )
-    other = tmp_path / "new.rho"
-    run("fit", file, "--like", models["classes"], "-o", other).fine()
-    told = run("compare", models["classes"], other).fine().out
-    assert "Only one of the two has rows of: left, new" in told
-
-
-def test_verdicts():
-    assert verdict(1.0) == "no change that chance would not explain"
-    assert "probably" in verdict(2.5)
-    assert verdict(3.5) == "the data have changed"
+    refused(run("compare", *pair, "--level", 2), 1, "level must be between 0 and 1")
+    refused(run("compare", *pair, "--block-rows", "x"), 2, "--block-rows must be auto")
 
 
 # ---- merge ----
@@ -292,7 +281,6 @@ def test_trained_models_are_asked_but_do_not_add_up(data, tmp_path):
     assert_allclose(found, rhokit.load(path).score_samples(rows), rtol=1e-9)
     call = ("score", path, data / "new.csv", "--target", "side", "--leave-one-out")
     refused(run(*call), 1, "exact sums")
-    refused(run("compare", path, path), 1, "is trained, and does not add up")
     call = ("fit", data / "new.csv", "--like", path, "-o", tmp_path / "o.rho")
     refused(run(*call), 1, "is trained")
 

@@ -18,7 +18,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     -------
     code : int
         0 if all went well, 1 if data or model are wrong, 2 if the arguments are, 3 if
-        a limit given to ``compare`` or ``anomalies`` is passed, 130 if interrupted.
+        ``compare`` found a change or a limit of ``anomalies`` is passed, 130 if
+        interrupted.
 
     Examples
     --------

@@ -19,7 +19,8 @@ from rhokit.cli.options import command
 
 _EPILOG = (
     "Exit codes: 0 fine, 1 wrong data or model, 2 wrong usage, "
-    "3 a limit was passed (--fail-above, --fail-below), 130 interrupted."
+    "3 the data have changed (compare) or a limit was passed (--fail-below), "
+    "130 interrupted."
 )
 
 app = typer.Typer(

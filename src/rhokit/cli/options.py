@@ -51,6 +51,18 @@ ModelOutput = Annotated[
         "--output", "-o", metavar="FILE", help="The model file.", show_default=False
     ),
 ]
+BlockRows = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ROWS",
+        help="So many rows in a row may depend on each other, as in a time series; "
+        "auto estimates it.",
+    ),
+]
+PageOutput = Annotated[
+    Path | None,
+    typer.Option("--report", metavar="FILE", help="Write a page, an .html file."),
+]
 Target = Annotated[
     str | None,
     typer.Option(

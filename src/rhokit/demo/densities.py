@@ -32,7 +32,7 @@ class Timing:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class DensityComparison:
     """A fitted model and exact KDE on the same held-out rows.
 
     Exact KDE has the model's γ, or one chosen by leave-one-out for it.
@@ -48,7 +48,9 @@ class Comparison:
 # ---- the work --------------------------------------------------------------------
 
 
-def compare(train: NDArray[Any], held_out: NDArray[Any], what: str) -> Comparison:
+def compare(
+    train: NDArray[Any], held_out: NDArray[Any], what: str
+) -> DensityComparison:
     """Fit DMKDE, with its defaults, and exact KDE to ``train``; score ``held_out``."""
     with progress(f"Fitting {what}"):
         warm_up(train)
@@ -59,7 +61,7 @@ def compare(train: NDArray[Any], held_out: NDArray[Any], what: str) -> Compariso
         exact, exact_fit_time = timed(exact_kde, train, model, gamma)
         exact_logs, exact_score_time = timed(exact, held_out, repeats=3)
     thousands = len(held_out) / 1000
-    return Comparison(
+    return DensityComparison(
         model,
         logs,
         Timing(fit_time, score_time / thousands),
@@ -167,7 +169,7 @@ def _size(model: Any) -> str:
     return f"{size}: the density matrix has {size} x {size} numbers, {rows}"
 
 
-def table(result: Comparison) -> list[str]:
+def table(result: DensityComparison) -> list[str]:
     """Both estimators side by side, and how far apart they are."""
     rows = [
         ("", "mean log-density", "time", "time to score"),

@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from rhokit.demo.densities import (
-    Comparison,
+    DensityComparison,
     compare,
     describe,
     merge_error,
@@ -59,7 +59,7 @@ def least_likely(
     return [f"{name:<11} " + "".join(f"{v:>10}" for v in rows[name]) for name in rows]
 
 
-def draw(figure: Any, result: Comparison, held_out: NDArray[Any]) -> None:
+def draw(figure: Any, result: DensityComparison, held_out: NDArray[Any]) -> None:
     """The most and least likely digits, and new ones drawn from the density."""
     count = _DIGITS_IN_A_ROW
     order = np.argsort(result.logs)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_sample_image
 
-from rhokit.demo.densities import Comparison, compare, describe, table
+from rhokit.demo.densities import DensityComparison, compare, describe, table
 from rhokit.demo.shared import (
     FAINT,
     INK,
@@ -51,7 +51,7 @@ def colours(photo: NDArray[Any]) -> NDArray[np.float32]:
     return np.stack([brightness, photo[..., 0] - photo[..., 2]], axis=-1)
 
 
-def draw(figure: Any, result: Comparison, photo: NDArray[Any]) -> None:
+def draw(figure: Any, result: DensityComparison, photo: NDArray[Any]) -> None:
     """The photograph, where its colours are rare, and their density."""
     figure.set_size_inches(11, 6.4)
     axes = figure.subplot_mosaic("AC;BC", width_ratios=[1, 1.25])

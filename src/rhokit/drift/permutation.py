@@ -15,11 +15,18 @@ Floats = NDArray[np.float64]
 _MANY_BLOCKS = 200
 # What families that look at the largest of columns and of pairs count; others one.
 _WEIGHTS = {"columns": 4.0, "pairs": 2.0}
-_COLUMN_FAMILIES = ("place", "spread", "shape", "step", "labels", "missing")
+_COLUMN_FAMILIES: tuple[str, ...] = (
+    "place",
+    "spread",
+    "shape",
+    "step",
+    "labels",
+    "missing",
+)
 
 
 @dataclass(frozen=True, eq=False)
-class Verdict:
+class Tested:
     """What a test by permutation says.
 
     Parameters
@@ -58,7 +65,7 @@ def permutation_test(
     block_rows: int = 1,
     n_permutations: int = 999,
     seed: int = 0,
-) -> Verdict:
+) -> Tested:
     r"""Test whether two sets of rows come from one distribution.
 
     Rows, or blocks of them, are exchanged between both sides at random. Of each score's
@@ -143,11 +150,14 @@ def _families(
 ) -> list[tuple[float, Floats]]:
     """Weights and statistics (B + 1,) of the families that look at scores."""
     found = []
-    for kind, names in (("columns", _COLUMN_FAMILIES), ("pairs", ("pair",))):
+    largest = {"columns": _COLUMN_FAMILIES, "pairs": ("pair",)}
+    for kind, names in largest.items():
         which = [k for k, each in enumerate(contrasts) if each.family in names]
         if which:
             found.append((_WEIGHTS[kind], strengths[:, which].max(axis=1)))
-    for names in (("place", "labels", "missing"), ("spread",), ("pair",)):
+    sums: tuple[tuple[str, ...], ...]
+    sums = (("place", "labels", "missing"), ("spread",), ("pair",))
+    for names in sums:
         places = [s for c in contrasts if c.family in names for s in c.scores]
         if places:
             found.append((1.0, squares[:, places].sum(axis=1)))
@@ -171,7 +181,7 @@ def _verdict(
     contrasts: tuple[Contrast, ...],
     n_columns: int,
     asymptotic: Floats,
-) -> Verdict:
+) -> Tested:
     by_columns = [k for k, c in enumerate(contrasts) if c.family != "pair"]
     by_pairs = [k for k, c in enumerate(contrasts) if c.family == "pair"]
     of_columns = np.full((len(strengths), n_columns), -np.inf)
@@ -187,7 +197,7 @@ def _verdict(
     if overall <= 1 / len(strengths) and contrasts:
         overall = min(overall, float(asymptotic.min()) * len(contrasts))
     pairs = [contrasts[k].columns for k in by_pairs]
-    return Verdict(overall, column_p, of_columns[0], pairs, pair_p)
+    return Tested(overall, column_p, of_columns[0], pairs, pair_p)
 
 
 def _overall(families: list[tuple[float, Floats]]) -> float:

@@ -97,9 +97,7 @@ def scores_of(columns: Sequence[Column], *, pairs: bool = True) -> Scores:
     return Scores(values.astype(np.float32), tuple(contrasts), kernel)
 
 
-def _contrasts(
-    family: str, place: int, wanted: tuple[int, ...]
-) -> Iterator[Contrast]:
+def _contrasts(family: str, place: int, wanted: tuple[int, ...]) -> Iterator[Contrast]:
     if family == "ranks":
         yield Contrast("place", (place,), wanted[:1])
         if len(wanted) > 1:
@@ -117,9 +115,9 @@ def _of_column(column: Column) -> Iterator[tuple[str, Floats]]:
     gaps = np.isnan(column.values)
     if gaps.any() and not gaps.all():
         yield "missing", standardised(gaps[:, None].astype(np.float64))
-    found = standardised(_polynomials(column) if column.labels is None else _labels(
-        column, _MOST_LABELS
-    ))
+    found = standardised(
+        _polynomials(column) if column.labels is None else _labels(column, _MOST_LABELS)
+    )
     if found.shape[1]:
         yield ("ranks" if column.labels is None else "labels"), found
     if column.labels is None and found.shape[1] > 1:
@@ -189,17 +187,34 @@ def _pairs(
 ) -> list[Floats]:
     """Products of the scores of two columns; adds what they are about."""
     scores = [_normal_scores(column) for column in columns]
-    # Two labels are told by one of them.
-    scores = [s[:, :1] if s.shape[1] == 2 else s for s in scores]
+    scores = [_told_apart(each) for each in scores]
     parts: list[Floats] = []
     for i, j in _pairs_to_compare(scores):
-        products = [a * b for a in scores[i].T for b in scores[j].T]
-        found = standardised(np.stack(products, axis=1))
+        found = standardised(_products(scores[i], scores[j]))
         if found.shape[1]:
             places = range(start + len(parts), start + len(parts) + found.shape[1])
             contrasts.append(Contrast("pair", (i, j), tuple(places)))
             parts += list(found.T)
     return parts
+
+
+def _told_apart(scores: Floats) -> Floats:
+    """Scores without the second of two labels, which the first one tells."""
+    return scores[:, :1] if scores.shape[1] == 2 else scores
+
+
+def _products(one: Floats, other: Floats) -> Floats:
+    return np.stack([a * b for a in one.T for b in other.T], axis=1)
+
+
+def dependence_scores(one: Column, other: Column) -> Floats:
+    """Products of two columns' scores among the rows of a single side, (n, s)."""
+    both = [_told_apart(_normal_scores(each)) for each in (one, other)]
+    return (
+        _products(*both)
+        if all(each.shape[1] for each in both)
+        else np.zeros((len(one.values), 0))
+    )
 
 
 def _pairs_to_compare(scores: list[Floats]) -> list[tuple[int, int]]:

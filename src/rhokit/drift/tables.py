@@ -98,6 +98,16 @@ class Table:
         """Some of the rows."""
         return replace(self, columns=tuple(c.take(which) for c in self.columns))
 
+    @property
+    def missing(self) -> dict[str, float]:
+        """Share of the rows without a value, by column."""
+        return {c.name: float(np.isnan(c.values).mean()) for c in self.columns}
+
+    def whole(self) -> Table:
+        """The rows that lack nothing."""
+        gaps = np.stack([np.isnan(c.values) for c in self.columns])
+        return self.take(~gaps.any(axis=0)) if gaps.any() else self
+
     def with_column(self, column: Column) -> Table:
         """The table with a further column."""
         return replace(self, columns=(*self.columns, column))
@@ -276,16 +286,16 @@ def _alike(one: Column, other: Column) -> tuple[Column, Column]:
 
 def _as_categories(column: Column) -> Column:
     if column.labels is not None:
-        texts = tuple(_plain(label) for label in column.labels)
+        texts = tuple(plain(label) for label in column.labels)
         return replace(column, labels=texts)
     known = ~np.isnan(column.values)
     labels, codes = np.unique(column.values[known], return_inverse=True)
     values = np.full(len(column.values), np.nan)
     values[known] = codes
-    return replace(column, values=values, labels=tuple(map(_plain, labels.tolist())))
+    return replace(column, values=values, labels=tuple(map(plain, labels.tolist())))
 
 
-def _plain(label: Any) -> str:
+def plain(label: Any) -> str:
     """A label as text, so that 1, 1.0 and "1" of two files are one category."""
     if isinstance(label, float) and label == int(label):
         return str(int(label))

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from rhokit.batch import Batch
 from rhokit.models import densities, left_out, mass
 from rhokit.models.gaps import by_gaps
-from rhokit.models.row_sample import MeasuredSample, RowSample, kept_rows
+from rhokit.models.kept import kept_of_both, kept_with, kept_without
+from rhokit.models.row_sample import MeasuredSample, RowSample
 from rhokit.plans import Plan
 from rhokit.readouts import ReadOut
 from rhokit.representations import REPRESENTATIONS, Cache, Representation, State
@@ -123,23 +124,8 @@ class Model:
         if readout.may_sample and readout.needs_sample:
             fresh = model.sampled(batch, target, plan.sample_rows)
             sample = fresh if sample is None else sample + fresh
-        kept = model.kept
-        if not model.samples_enough and (kept is not None or model.state is None):
-            fresh = model.sampled(batch, target, kept_rows(batch.columns.width))
-            kept = fresh if kept is None else kept + fresh
+        kept = kept_with(model, batch, target)
         return replace(model, state=state, sample=sample, kept=kept, cache=Cache())
-
-    @property
-    def samples_enough(self) -> bool:
-        """Whether the sample of the read-out serves for comparing, too."""
-        wanted = self.readout.may_sample and self.readout.needs_sample
-        return wanted and self.plan.sample_rows >= kept_rows(self.plan.columns.width)
-
-    @property
-    def rows_kept(self) -> RowSample | None:
-        """Rows to compare with those of other models; None where none are kept."""
-        sample = self.sample if self.samples_enough else self.kept
-        return sample if isinstance(sample, RowSample) else None
 
     def subtract(self, batch: Batch) -> Model:
         """The model that has never seen these rows."""
@@ -148,12 +134,9 @@ class Model:
         feature_map, seen = self.plan.feature_map, batch.seen().rows
         if feature_map.has_outsiders:
             feature_map.refuse_outsiders(self.plan.scale(seen))
-        sample, kept = self.sample, self.kept
-        if sample is not None or kept is not None:
-            gone = self.sampled(batch, target, len(batch))
-            sample = None if sample is None else sample - gone
-            kept = None if kept is None else kept - gone
-        return self._without(self.total(batch, target), sample, kept)
+        sample, gone = self.sample, self.sampled(batch, target, len(batch))
+        sample = None if sample is None else sample - gone
+        return self._without(self.total(batch, target), sample, gone)
 
     def fade(self, factor: float) -> Model:
         """All rows count ``factor`` times as much."""
@@ -176,10 +159,7 @@ class Model:
                 )
             sample = yours.sample if sample is None else sample + yours.sample
         state: Any = yours.state
-        kept = yours.kept
-        if mine.state is not None:
-            both = mine.kept is not None and kept is not None
-            kept = mine.kept + kept if both else None
+        kept = kept_of_both(mine, yours)
         return mine.with_state(state + (mine.state or 0), sample=sample, kept=kept)
 
     def unmerge(self, other: Model) -> Model:
@@ -188,19 +168,14 @@ class Model:
         sample = mine.sample
         if sample is not None and yours.sample is not None:
             sample = sample - yours.sample
-        kept = mine.kept
-        if kept is not None and yours.kept is not None:
-            kept = kept - yours.kept
-        return mine._without(yours.state, sample, kept)
+        return mine._without(yours.state, sample, yours.kept)
 
-    def _without(
-        self, state: Any, sample: RowSample | None, kept: RowSample | None
-    ) -> Model:
-        """The model without a state, and with the samples that are left."""
+    def _without(self, state: Any, sample: RowSample | None, gone: Any) -> Model:
+        """The model without a state, and with what is left of its samples."""
         left = self.state - state
         total = self.readout.total_weight(np.asarray(left.weight))
         sample = None if sample is None else sample.whole(total)
-        kept = None if kept is None else kept.whole(total)
+        kept = kept_without(self.kept, gone, total)
         return self.with_state(left, sample=sample, kept=kept)
 
     def with_outcomes(self, readout: ReadOut) -> Model:
@@ -210,10 +185,8 @@ class Model:
             return replace(self, readout=readout)
         self.refuse_factor()
         state = self.state.spread(places.tolist(), readout.n_outcomes)
-        sample, kept = (
-            None if each is None else each.with_target(places[each.target])
-            for each in (self.sample, self.kept)
-        )
+        known = self.sample, self.kept
+        sample, kept = (s and s.with_target(places[s.target]) for s in known)
         return self.with_state(state, sample=sample, kept=kept, readout=readout)
 
     def knowing(self, batch: Batch, owner: str, foreseen: Any = None) -> Model:
@@ -285,7 +258,8 @@ class Model:
             logs = left_out.log_left_out_of_one(self, sample)
             held_out = self.state is not None and not self.state.takes_rows
             sample = MeasuredSample(sample.target, sample.weight, logs, held_out)
-        return self.with_state(state, sample=sample, kept=None)
+        kept = self.kept if state.takes_rows else None
+        return self.with_state(state, sample=sample, kept=kept)
 
     # ---- measuring ------------------------------------------------------------------
 

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 
 from rhokit.features import row_keys
 
-# Numbers that the rows kept to compare models may be, and how many rows are kept.
-_MOST_KEPT_NUMBERS, _FEWEST_KEPT, _MOST_KEPT = 2**16, 100, 2000
 # Of the weight that counts most: a row that has faded to less has no place.
 _LEAST_SHARE = 0.01
 _ARRAYS = ("keys", "rows", "target", "weight")
@@ -137,11 +135,6 @@ class RowSample:
         if len(distinct.keys) <= self.size:
             return distinct
         return distinct.below(int(distinct.keys[self.size]))
-
-
-def kept_rows(width: int) -> int:
-    """How many rows of so many numbers a model keeps to be compared with others."""
-    return min(max(_MOST_KEPT_NUMBERS // width, _FEWEST_KEPT), _MOST_KEPT)
 
 
 def _lower(bound: int | None, other: int | None) -> int | None:

@@ -6,6 +6,7 @@ a script saves ``display.figure_``. matplotlib is loaded when something is drawn
 """
 
 from rhokit.plots.calibration import CalibrationDisplay
+from rhokit.plots.comparison import ComparisonDisplay
 from rhokit.plots.density import DensityDisplay
 from rhokit.plots.explanation import ExplanationDisplay
 from rhokit.plots.importance import ImportanceDisplay
@@ -15,6 +16,7 @@ from rhokit.plots.spectrum import SpectrumDisplay
 
 __all__ = [
     "CalibrationDisplay",
+    "ComparisonDisplay",
     "DensityDisplay",
     "ExplanationDisplay",
     "ImportanceDisplay",

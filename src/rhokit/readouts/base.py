@@ -76,6 +76,10 @@ class ReadOut(ABC):
     def encode(self, target: Any, weights: Floats | None = None) -> Any:
         """Targets as the outcomes are made from, for each row."""
 
+    def decoded(self, target: NDArray[Any]) -> NDArray[Any]:
+        """Encoded targets as they were given."""
+        return target
+
     def known_target(self) -> NDArray[Any] | None:
         """A target of one row, as all are that were learned; None before the first."""
         return None
@@ -128,6 +132,10 @@ class ReadOut(ABC):
     def total_weight(self, weight: Floats) -> float:
         """Weight of the rows, each counted once, of the outcomes' weights (K,)."""
         return float(weight.sum())
+
+    def foretold(self, model: Model, logs: Floats) -> NDArray[Any] | None:
+        """Labels or means from measured logarithms, (n,) or (n, t); None of none."""
+        return None
 
     # ---- planning -------------------------------------------------------------------
 

@@ -82,6 +82,10 @@ class ClassReadOut(TargetReadOut):
         """Codes of the labels, shape (n,)."""
         return np.searchsorted(self.classes, target)
 
+    def decoded(self, target: NDArray[Any]) -> NDArray[Any]:
+        """Labels of codes."""
+        return self.classes[target]
+
     def known_target(self) -> NDArray[Any] | None:
         """A label."""
         return self.classes[:1] if len(self.classes) else None
@@ -152,6 +156,10 @@ class ClassReadOut(TargetReadOut):
     def predict(self, model: Model, rows: NDArray[Any]) -> NDArray[Any]:
         """The likeliest label of each row."""
         return self.classes[self.log_probabilities(model, rows).argmax(axis=1)]
+
+    def foretold(self, model: Model, logs: Floats) -> NDArray[Any]:
+        """The likeliest labels."""
+        return self.classes[self.posterior(model, logs).argmax(axis=1)]
 
     def log_probabilities(self, model: Model, rows: NDArray[Any]) -> Floats:
         """Logarithms of the classes' probabilities, shape (n, K)."""

@@ -298,6 +298,11 @@ class LevelReadOut(TargetReadOut):
             pairs.append((found, output.landmarks_[:, 0]))
         return pairs
 
+    def foretold(self, model: Model, logs: Floats) -> Floats:
+        """Means over the levels."""
+        pairs = self.read(model, logs)
+        return self.by_target([shares @ levels for shares, levels in pairs])
+
     def log_density(self, model: Model, rows: NDArray[Any], target: Floats) -> Floats:
         """Logarithm of each target's density, shape (n,) or (n, t)."""
         pairs = zip(self.distributions(model, rows), target.T, strict=True)

@@ -117,6 +117,11 @@ class LocatedReadOut(LevelReadOut):
         mean, _ = self.located(model.log_measured(rows))
         return self.by_target(list(mean.T))
 
+    def foretold(self, model: Model, logs: Floats) -> Floats:
+        """Means."""
+        mean, _ = self.located(logs)
+        return self.by_target(list(mean.T))
+
     def moments(self, model: Model, rows: NDArray[Any]) -> tuple[Floats, Floats]:
         """Means and standard deviations."""
         mean, spread = self.located(model.log_measured(rows))

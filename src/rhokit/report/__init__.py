@@ -4,7 +4,8 @@
 apart from their pictures and words: :func:`gather` returns them as plain dataclasses.
 """
 
+from rhokit.report.comparison import write_comparison
 from rhokit.report.facts import Facts, gather
 from rhokit.report.page import render, write_report
 
-__all__ = ["Facts", "gather", "render", "write_report"]
+__all__ = ["Facts", "gather", "render", "write_comparison", "write_report"]

@@ -17,7 +17,7 @@ from rhokit.report.contours import area_above
 from rhokit.report.svg import WIDTH, Frame, Mark, chart, polyline, tag, write
 from rhokit.report.words import count, fixed, number, percent, shortened
 
-_ROOM = 1.06  # above the highest value
+ROOM = 1.06  # above the highest value
 _SQUARE = 300
 _MOST_INTERVALS = 160
 _MOST_EIGENVALUES = 256
@@ -36,13 +36,13 @@ def column_chart(shape: ColumnShape) -> str | None:
         return histogram_chart(shape.histogram, shape.name, f"Values of {shape.name}")
     (x,), density = shape.curve.axes, shape.curve.density
     edges, heights = shape.histogram.edges, shape.histogram.density
-    top = max(float(heights.max()), float(density.max()), 1e-300) * _ROOM
+    top = max(float(heights.max()), float(density.max()), 1e-300) * ROOM
     frame = Frame((edges[0], edges[-1]), (0.0, top))
     curve = frame.path(x, np.maximum(density, 0))
     first, last = frame.across(x[0]), frame.across(x[-1])
     body = [
         frame.axes(shape.name, "density"),
-        _bars(frame, edges, heights, "bar faint"),
+        bars(frame, edges, heights, "bar faint"),
         tag(
             "path", d=f"{curve}L{last:.2f} {frame.bottom:g}H{first:.2f}Z", class_="area"
         ),
@@ -62,8 +62,8 @@ def histogram_chart(
 ) -> str:
     """Counts as bars, and perhaps a line at a value, with a word beside it."""
     edges, counts = histogram.edges, histogram.counts
-    frame = Frame((edges[0], edges[-1]), (0.0, max(int(counts.max()), 1) * _ROOM))
-    body = [frame.axes(name, "rows"), _bars(frame, edges, counts, "bar")]
+    frame = Frame((edges[0], edges[-1]), (0.0, max(int(counts.max()), 1) * ROOM))
+    body = [frame.axes(name, "rows"), bars(frame, edges, counts, "bar")]
     if line is not None and edges[0] <= line[0] <= edges[-1]:
         body.append(_upright(frame, *line))
     marks = [
@@ -81,13 +81,17 @@ def bar_chart(
     name: str,
     pairs: tuple[tuple[str, int], ...],
     probabilities: tuple[float, ...] = (),
+    of_line: str = "model",
 ) -> str:
     """Categories and how often they come, as bars that lie.
 
-    ``probabilities`` are the model's own, drawn as a line across each bar.
+    ``probabilities`` are the model's own, or another's that ``of_line`` names, drawn as
+    a line across each bar.
     """
-    total, most = sum(n for _, n in pairs), max(n for _, n in pairs)
+    total = sum(n for _, n in pairs) or 1
     has_model = any(map(math.isfinite, probabilities))
+    known = [p * total for p in probabilities if math.isfinite(p)]
+    most = max([1, *(n for _, n in pairs), *known])
     unit = (WIDTH - _BAR_LEFT - _BAR_RIGHT) / most
     body, marks = [], []
     for place, (word, n) in enumerate(pairs):
@@ -100,7 +104,7 @@ def bar_chart(
     return chart(
         "".join(body),
         label=f"How often each value of {name} comes; most often {pairs[0][0]}",
-        names=[name, "rows", "share", *(["model"] if has_model else [])],
+        names=[name, "rows", "share", *([of_line] if has_model else [])],
         marks=marks,
         height=2 * _BAR_TOP + len(pairs) * _BAR,
         nearest="xy",
@@ -333,7 +337,8 @@ def spectrum_chart(spectrum: Spectrum, rank: int | None) -> str:
 # ---- parts -----------------------------------------------------------------------
 
 
-def _bars(frame: Frame, edges: np.ndarray, heights: np.ndarray, kind: str) -> str:
+def bars(frame: Frame, edges: np.ndarray, heights: np.ndarray, kind: str) -> str:
+    """Standing bars between edges."""
     gap = 1.0 if len(heights) < 30 else 0.5
     return "".join(
         tag(

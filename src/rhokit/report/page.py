@@ -70,7 +70,7 @@ def write_report(
     >>> "<h1>Two columns</h1>" in page.read_text()
     True
     """
-    template = _template()  # what is missing is missed before the work
+    template = page_template()  # what is missing is missed before the work
     with progress(f"Asking the {type(model).__name__} for its report"):
         facts = gather(
             model,
@@ -92,20 +92,27 @@ def write_report(
 
 def render(facts: Facts, template: Any = None) -> str:
     """The page as text."""
-    style, script = _read("page.css"), _read("page.js")
-    return (template or _template()).render(
-        title=facts.title or _title(facts),
-        lede=_lede(facts),
-        facts=facts,
-        tiles=_tiles(facts),
-        sections=all_sections(facts),
-        style=style,
-        script=script,
-        policy=_policy(style, script),
+    return str(
+        (template or page_template()).render(
+            with_assets(
+                title=facts.title or _title(facts),
+                lede=_lede(facts),
+                facts=facts,
+                tiles=_tiles(facts),
+                sections=all_sections(facts),
+            )
+        )
     )
 
 
-def _template() -> Any:
+def with_assets(**known: Any) -> dict[str, Any]:
+    """What a page is made of, with style, script and the policy that lets them run."""
+    style, script = _read("page.css"), _read("page.js")
+    return known | {"style": style, "script": script, "policy": _policy(style, script)}
+
+
+def page_template() -> Any:
+    """The template of all pages."""
     try:
         import jinja2
     except ImportError as error:

@@ -1,114 +1,112 @@
-"""``rhokit compare``: whether data have changed, told from two models."""
+"""``rhokit compare``: whether data have changed, told from models or tables."""
 
-from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rhokit.cli.console import Output, listing, number, properties, short_list
+from rhokit.cli.console import Output, listing, printable, properties
 from rhokit.cli.failures import FINE, LIMIT_PASSED
+from rhokit.cli.options import BlockRows, PageOutput, Target
+
+if TYPE_CHECKING:
+    from rhokit.drift import Comparison
 
 
 def compare(
     out: Output,
     old: Annotated[
-        Path,
-        typer.Argument(metavar="OLD", help="A model file.", show_default=False),
+        str,
+        typer.Argument(metavar="OLD", help="A model or a table.", show_default=False),
     ],
     new: Annotated[
-        Path,
-        typer.Argument(
-            metavar="NEW", help="One fitted with --like OLD.", show_default=False
-        ),
+        str,
+        typer.Argument(metavar="NEW", help="A model or a table.", show_default=False),
     ],
-    fail_above: Annotated[
-        float | None,
+    target: Target = None,
+    level: Annotated[
+        float,
         typer.Option(
-            metavar="RATIO",
-            help="End with code 3 if the difference is more than so many times as "
-            "large as by chance.",
+            metavar="P",
+            help="The p-value from which downwards the data have changed: how often "
+            "that is said though nothing has.",
         ),
-    ] = None,
+    ] = 0.05,
+    block_rows: BlockRows = None,
+    report: PageOutput = None,
 ) -> int:
-    """How far apart the data of two models are: their maximum mean discrepancy.
+    """Whether data have changed, by how much, and in which columns.
 
-    It is given as a ratio to what chance would make of it, too: two samples of one
-    source have about 1; above 2 they hardly are such samples, above 3 they are not.
-    That is so of rows that are independent of one another: those of a time series
-    differ by more without any change, and should be thinned before they are fitted.
+    Each side is a model file or a table. Models may have been fitted apart: they keep a
+    sample of their rows. Ends with code 3 if the data have changed, with 0 if not.
     """
-    from rhokit.cli.stored_models import check_alike, load_model
-    from rhokit.metrics import class_discrepancies, maximum_mean_discrepancy
+    from rhokit.cli.drift_sources import block_rows_of, compared_side, target_of
+    from rhokit.cli.sources import check_output
+    from rhokit.drift import compare as compared
 
-    pair = load_model(old), load_model(new)
-    check_alike(*pair)
-    first, second = (each.model for each in pair)
-    found = maximum_mean_discrepancy(first, second)
-    classes = class_discrepancies(first, second) if pair[0].has_labels else {}
-    passed = fail_above is not None and found.ratio > fail_above
-    told = _told(found) | {
-        "changed": found.ratio > 2,
-        "classes": {str(label): _told(each) for label, each in classes.items()},
-        "fail_above": fail_above,
-        "failed": passed,
-    }
-    shown = [_summary(pair, found, fail_above)]
-    out.result(told, *shown, *_by_class(first, second, classes))
-    return LIMIT_PASSED if passed else FINE
+    if report is not None:
+        inputs = [Path(each) for each in (old, new)]
+        check_output(report, inputs, (".html", ".htm"))
+    size = block_rows_of(block_rows)
+    sides = [compared_side(each) for each in (old, new)]
+    name = target_of(sides, target)
+    tables = [each.for_comparison(sides, name) for each in sides]
+    found = compared(*tables, target=name, level=level, block_rows=size)
+    if report is not None:
+        from rhokit.report import write_comparison
 
-
-def verdict(ratio: float) -> str:
-    """The meaning of a ratio, in words."""
-    if ratio > 3:
-        return "the data have changed"
-    if ratio > 2:
-        return "the data have probably changed (by chance in less than 5 % of cases)"
-    return "no change that chance would not explain"
+        write_comparison(found, report, source=f"{old} and {new}")
+    out.result(_told(found, report), *_shown(found, old, new, report))
+    return LIMIT_PASSED if found.changed else FINE
 
 
-def _told(found: Any) -> dict[str, Any]:
-    return {
-        "discrepancy": found.value,
-        "chance": found.chance,
-        "ratio": found.ratio,
-        "p_value_at_most": min(found.p_value, 1.0),
-    }
-
-
-def _summary(pair: Iterable[Any], found: Any, limit: float | None) -> Any:
-    old, new = (
-        f"{each.path} ({number(each.estimator.fitted_model().total_weight)} rows)"
-        for each in pair
-    )
-    return properties(
-        [
-            ("old", old),
-            ("new", new),
-            ("discrepancy", f"{found.value:.4g}"),
-            ("by chance alone", f"{found.chance:.4g}"),
-            ("ratio", f"{found.ratio:.2f}{_against(found.ratio, limit)}"),
-            ("verdict", verdict(found.ratio)),
-        ]
-    )
-
-
-def _by_class(first: Any, second: Any, classes: dict[Any, Any]) -> Iterator[Any]:
-    """A table of the classes that both have rows of, and the names of the others."""
-    if not classes:
-        return
-    cells = [
-        (str(label), f"{each.value:.4g}", f"{each.chance:.4g}", f"{each.ratio:.2f}")
-        for label, each in sorted(classes.items(), key=lambda item: -item[1].ratio)
+def _told(found: "Comparison", report: Path | None) -> dict[str, Any]:
+    columns = [
+        {
+            "column": c.name,
+            "role": c.role,
+            "kind": c.kind,
+            "p_value": c.p_value,
+            "distance": c.distance,
+            "old": c.old,
+            "new": c.new,
+            "old_missing": c.old_missing,
+            "new_missing": c.new_missing,
+            "appeared": c.appeared,
+            "vanished": c.vanished,
+        }
+        for c in (*found.columns, *found.predictions)
     ]
-    yield listing(["class", "discrepancy", "by chance", "ratio"], cells, text={"class"})
-    labels = {*first.classes_.tolist(), *second.classes_.tolist()}
-    lone = sorted(str(label) for label in labels - classes.keys())
-    if lone:
-        yield f"Only one of the two has rows of: {short_list(lone)}"
+    pairs = [
+        {"columns": p.names, "p_value": p.p_value, "old": p.old, "new": p.new}
+        for p in found.pairs
+    ]
+    return {
+        "changed": found.changed,
+        "p_value": found.p_value,
+        "effect": found.effect,
+        "level": found.level,
+        "rows": [found.n_old, found.n_new],
+        "block_rows": found.block_rows,
+        "columns": columns,
+        "pairs": pairs,
+        "skipped": found.skipped,
+        "report": None if report is None else str(report),
+    }
 
 
-def _against(ratio: float, limit: float | None) -> str:
-    if limit is None:
-        return ""
-    return f" (limit {limit:g}: {'passed' if ratio > limit else 'kept'})"
+def _shown(found: "Comparison", old: str, new: str, report: Path | None) -> list[Any]:
+    pairs = [
+        ("old", old),
+        ("new", new),
+        ("compared", found.rows_text),
+        ("verdict", found.verdict),
+        ("written to", None if report is None else str(report)),
+    ]
+    headers = ["column", "change", "distance", "p"]
+    lines = [
+        (name, change, distance, p.removeprefix("p ").removeprefix("= "))
+        for name, change, distance, p in found.lines()
+    ]
+    table = listing(headers, lines, text={"column", "change"})
+    return [properties(pairs), table, *map(printable, found.remarks())]
