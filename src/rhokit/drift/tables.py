@@ -22,6 +22,8 @@ from rhokit.frame_columns import (
 from rhokit.validation import is_missing
 
 Floats = NDArray[np.float64]
+UNSEEN = "(unseen)"
+"""The label of categories that a model has not learned."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,19 +233,23 @@ def table_of_rows(rows: NDArray[Any], columns: Columns, total: float) -> Table:
             total,
             {},
         )
-    decoded = columns.schema.decode(rows)
-    kinds = zip(names, decoded.values(), columns.schema.kinds, strict=True)
+    schema = columns.schema
     return Table(
         tuple(
-            Column(name, np.asarray(values, np.float64))
-            if kind == "number"
-            else Column.of_categories(name, values)
-            for name, values, kind in kinds
+            Column(name, rows[:, schema.blocks[place].start].astype(np.float64))
+            if schema.categories[place] is None
+            else _of_codes(name, schema.categories[place], schema.codes(place, rows))
+            for place, name in enumerate(names)
         ),
         False,
         total,
         {},
     )
+
+
+def _of_codes(name: str, known: Any, codes: NDArray[np.intp]) -> Column:
+    """A column of a schema's codes, of which the last one stands for what is unseen."""
+    return _categories(name, [*known, UNSEEN], codes)
 
 
 def side_by_side(old: Table, new: Table) -> tuple[Table, Table]:

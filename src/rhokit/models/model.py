@@ -125,7 +125,7 @@ class Model:
             fresh = model.sampled(batch, target, plan.sample_rows)
             sample = fresh if sample is None else sample + fresh
         kept = kept_with(model, batch, target)
-        return replace(model, state=state, sample=sample, kept=kept, cache=Cache())
+        return model.with_state(state, sample=sample, kept=kept)
 
     def subtract(self, batch: Batch) -> Model:
         """The model that has never seen these rows."""
@@ -158,16 +158,14 @@ class Model:
                     "other one kept no sample of them: fit it with the same parameters"
                 )
             sample = yours.sample if sample is None else sample + yours.sample
-        state: Any = yours.state
-        kept = kept_of_both(mine, yours)
-        return mine.with_state(state + (mine.state or 0), sample=sample, kept=kept)
+        state: Any = yours.state + (mine.state or 0)
+        return mine.with_state(state, sample=sample, kept=kept_of_both(mine, yours))
 
     def unmerge(self, other: Model) -> Model:
         """The model without what the other one has seen."""
         mine, yours = self._brought_together(other)
-        sample = mine.sample
-        if sample is not None and yours.sample is not None:
-            sample = sample - yours.sample
+        both = mine.sample is not None and yours.sample is not None
+        sample = mine.sample - yours.sample if both else mine.sample
         return mine._without(yours.state, sample, yours.kept)
 
     def _without(self, state: Any, sample: RowSample | None, gone: Any) -> Model:
@@ -185,8 +183,8 @@ class Model:
             return replace(self, readout=readout)
         self.refuse_factor()
         state = self.state.spread(places.tolist(), readout.n_outcomes)
-        known = self.sample, self.kept
-        sample, kept = (s and s.with_target(places[s.target]) for s in known)
+        both = (self.sample, self.kept)
+        sample, kept = (s and s.with_target(places[s.target]) for s in both)
         return self.with_state(state, sample=sample, kept=kept, readout=readout)
 
     def knowing(self, batch: Batch, owner: str, foreseen: Any = None) -> Model:
