@@ -158,7 +158,7 @@ class Model:
                     "other one kept no sample of them: fit it with the same parameters"
                 )
             sample = yours.sample if sample is None else sample + yours.sample
-        state: Any = yours.state + (mine.state or 0)
+        state: Any = yours.state + (mine.state or 0)  # type: ignore[operator]
         return mine.with_state(state, sample=sample, kept=kept_of_both(mine, yours))
 
     def unmerge(self, other: Model) -> Model:
