@@ -12,14 +12,14 @@ SECONDS ?= 3600
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-slow test-rivals fuzz fuzz-long soak lint types imports design format coverage mutate \
-  bench bench-full bench-page goals reproduce clean
+  bench bench-full bench-page goals reproduce docs dist clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) \
 	  | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 # One stamp per set of extras: re-installed when the project file changes.
-$(VENV)/.demo $(VENV)/.reproduce $(VENV)/.test: $(VENV)/.%: pyproject.toml constraints.txt
+$(VENV)/.demo $(VENV)/.docs $(VENV)/.reproduce $(VENV)/.test: $(VENV)/.%: pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing rhokit and its '$*' extras into $(VENV) ..."
 	@$(PIP) install --constraint constraints.txt --editable '.[$*]'
@@ -100,5 +100,9 @@ goals: $(VENV)/.test  ## Measure what was promised (SECTIONS=NAME for one: bench
 reproduce: $(VENV)/.reproduce  ## The paper's figures and tables (EXPERIMENTS="lenet --quick" for some)
 	@$(BIN)/python -m experiments $(EXPERIMENTS)
 
+docs: $(VENV)/.docs  ## The site, every example run: docs/_build/html/index.html
+	MPLBACKEND=agg $(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+	@echo 'Open docs/_build/html/index.html'
+
 clean:  ## Remove the virtual environment and everything made
-	rm -rf $(VENV) $(RIVALS) demo-output build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(RIVALS) demo-output build dist docs/_build docs/gallery docs/api/generated .pytest_cache .mypy_cache .ruff_cache

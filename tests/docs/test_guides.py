@@ -8,6 +8,11 @@ import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
 GUIDES = (
+    "start",
+    "density",
+    "classes",
+    "values",
+    *(f"coming-from/{path.stem}" for path in sorted(DOCS.glob("coming-from/*.md"))),
     "anomalies",
     "grids",
     "blend",
@@ -27,7 +32,7 @@ def sections():
     """Text, first line and title of every section that has examples."""
     for guide in GUIDES:
         text = (DOCS / f"{guide}.md").read_text(encoding="utf-8")
-        for match in re.finditer(r"^## (.+?)\n.*?(?=^## |\Z)", text, re.M | re.S):
+        for match in re.finditer(r"^##? (.+?)\n.*?(?=^## |\Z)", text, re.M | re.S):
             if ">>>" in match[0]:
                 line = text[: match.start()].count("\n")
                 title = f"{guide}: {match[1]}"

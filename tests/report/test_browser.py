@@ -1,43 +1,24 @@
 """The page in a real browser: it sorts, shows values, fits a phone, and is quiet."""
 
 import json
-import os
-import shutil
 
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
-from playwright.sync_api import sync_playwright
 
 from rhokit import DMKDE
 from rhokit.report import write_report
+from tests.browsers import PHONE, chromium
 from tests.inspection.models import case
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-PHONE = {"width": 375, "height": 720}
 HOSTILE = "</script><img src=x onerror=alert(1)>"
-
-
-def found_browser():
-    """The path of a Chromium; without one, tests are left out, but not in CI."""
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None and os.environ.get("CI") == "true":
-        pytest.fail(f"none of {', '.join(BROWSERS)} is installed")
-    if path is None:
-        pytest.skip(f"none of {', '.join(BROWSERS)} is installed")
-    return path
 
 
 @pytest.fixture(scope="module")
 def browser():
-    path = found_browser()
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=path, args=["--no-sandbox"]
-        )
-        yield chromium
-        chromium.close()
+    with chromium() as found:
+        yield found
 
 
 @pytest.fixture(scope="module")

@@ -114,8 +114,7 @@ class DMKDClassifier(ClassEstimator):
         by class and normalised; ``"fourier"``, the paper's; ``"grid"`` and
         ``"quadrature"``, for one to three columns, without and with a matrix; or an
         instance, which is cloned and given the model's γ.
-    scale : {"auto", "std", "common", "within", "learned", "robust", "whiten"}, array \
-or None
+    scale : str, array-like of shape (d,) or None, default="auto"
         Scaling of the columns, part of the model. ``"auto"`` chooses by leave-one-out
         between ``"std"`` (each column by its spread), ``"common"`` (all by one),
         ``"within"`` (whitened by the covariance inside the classes), each with its own

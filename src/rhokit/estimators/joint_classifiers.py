@@ -39,8 +39,9 @@ class QMClassifier(ClassEstimator):
 
     Parameters
     ----------
-    gamma, n_components, rank, feature_map, scale, missing, unseen, batch_size, \
-random_state :
+    gamma, n_components, rank, feature_map, scale, missing, unseen, dtype :
+        As for :class:`DMKDClassifier`.
+    batch_size, random_state :
         As for :class:`DMKDClassifier`.
     output_map : {"onehot", "softmax"} or FeatureMap, default="onehot"
         States of the labels: orthogonal; ``"softmax"`` for labels that have an order,
@@ -52,8 +53,9 @@ random_state :
 
     Attributes
     ----------
-    classes_, class_count_, gamma_, feature_map_, scaling_, feature_importances_, \
-candidates_, state_ :
+    classes_, class_count_, gamma_, feature_map_, scaling_, feature_importances_ :
+        As for :class:`DMKDClassifier`.
+    candidates_, state_ :
         As for :class:`DMKDClassifier`.
 
     Examples
@@ -137,8 +139,9 @@ class QMOrdinalClassifier(ClassEstimator):
     gamma : float or {"loo", "median", "scott", "silverman"}, default="loo"
         As for :class:`DMKDClassifier`; ``"loo"`` minimises the ranked probability
         score, the squared error of cumulative probabilities.
-    n_components, rank, feature_map, scale, joint_rank, missing, unseen, \
-random_state :
+    n_components, rank, feature_map, scale, joint_rank, missing, unseen, dtype :
+        As for :class:`QMClassifier`.
+    batch_size, random_state :
         As for :class:`QMClassifier`.
     beta : float or "loo", default="loo"
         Sharpness of the output states, for ranks scaled to [0, 1]: the larger, the

@@ -50,7 +50,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         Number of columns.
     n_components_ : int
         D, the dimension of the states.
-    whitening_ : array of shape (n_columns_, n_components_), or None
+    whitening_ : array of shape (``n_columns_``, ``n_components_``), or None
     log_floor_ : float
         Logarithm of the smallest squared overlap that the map can tell from zero.
     dtype_ : dtype
@@ -154,7 +154,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return self
 
     def transform(self, X: Any) -> NDArray[Any]:
-        """States of the rows, shape (n, n_components_)."""
+        """States of the rows, shape (n, ``n_components_``)."""
         return self._by_blocks(X, self.states)
 
     def _by_blocks(
@@ -186,7 +186,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         row_scale: NDArray[Any] | None = None,
         out: NDArray[Any] | None = None,
     ) -> Columns:
-        """Columns of checked rows (n, d), shape (n, n_columns_), and their log scale.
+        """Columns (n, ``n_columns_``) of checked rows (n, d), and their log scale.
 
         Parameters
         ----------
@@ -196,7 +196,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             its logarithm, of shape (n,), or as None where there is none.
         row_scale : array of shape (n,), optional
             Factor for each row, such as the square root of its weight.
-        out : array of shape (n, n_columns_), optional
+        out : array of shape (n, ``n_columns_``), optional
             Memory for the result.
         """
 
@@ -217,7 +217,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return self._by_blocks(X, work)
 
     def lengths_of(self, columns: NDArray[Any]) -> NDArray[Any]:
-        """Squared lengths of the states of columns (n, n_columns_), shape (n,)."""
+        """Squared lengths of the states of columns (n, ``n_columns_``), shape (n,)."""
         whitening = self.whitening_
         states = columns if whitening is None else columns @ whitening
         return np.asarray(np.vecdot(states, states).real)

@@ -41,8 +41,9 @@ class DMKDClassifierSGD(ClassifierMixin, GradientEstimator):
         Ten, or as many as make 400 steps of few rows.
     weight_decay : float, default=1.0
         How fast directions that no row asks for fade, per unit of the learning rate.
-    init, learning_rate, batch_size, early_stopping, \
-validation_fraction, patience, warm_start, checkpoint, device, random_state :
+    init, learning_rate, batch_size, early_stopping :
+        As for :class:`DMKDESGD`.
+    validation_fraction, patience, warm_start, checkpoint, device, random_state :
         As for :class:`DMKDESGD`.
 
     Attributes
@@ -160,8 +161,9 @@ class QMClassifierSGD(ClassifierMixin, GradientEstimator):
         Ten, or as many as make 400 steps of few rows.
     weight_decay : float, default=1.0
         How fast directions that no row asks for fade, per unit of the learning rate.
-    init, learning_rate, batch_size, early_stopping, \
-validation_fraction, patience, warm_start, checkpoint, device, random_state :
+    init, learning_rate, batch_size, early_stopping :
+        As for :class:`DMKDESGD`.
+    validation_fraction, patience, warm_start, checkpoint, device, random_state :
         As for :class:`DMKDESGD`.
 
     Attributes

@@ -40,8 +40,9 @@ class QMRegressorSGD(RegressorMixin, GradientEstimator):
         also keeps small data from being learned by heart.
     train_features : bool, default=False
         Train landmarks or frequencies too.
-    init, learning_rate, max_epochs, batch_size, weight_decay, early_stopping, \
-validation_fraction, patience, warm_start, checkpoint, device, random_state :
+    init, learning_rate, max_epochs, batch_size, weight_decay, early_stopping :
+        As for :class:`DMKDESGD`.
+    validation_fraction, patience, warm_start, checkpoint, device, random_state :
         As for :class:`DMKDESGD`.
 
     Attributes
