@@ -23,6 +23,7 @@ GUIDES = (
     "inspection",
     "plots",
     "onnx",
+    "quantum",
     "report",
     "theory",
 )

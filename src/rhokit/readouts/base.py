@@ -117,6 +117,18 @@ class ReadOut(ABC):
     def log_priors(self, weight: Floats) -> Floats:
         """Logarithms of the outcomes' probabilities, of weights (..., K)."""
 
+    def output_states(self) -> Floats:
+        """States of the outcomes, shape (K, D_Y): orthogonal, unless labels overlap."""
+        return np.eye(self.n_outcomes)
+
+    def measured_outputs(self) -> Floats:
+        """States (J, D_Y) whose overlaps with an output's state are what is told."""
+        return np.eye(self.n_outcomes)
+
+    def truncation(self, model: Model) -> int | None:
+        """Rank of the joint matrix, None where outcomes are kept one by one."""
+        return None
+
     def joined(self, other: Self) -> Self:
         """The read-out of both models' outcomes."""
         return self

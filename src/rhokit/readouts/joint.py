@@ -105,6 +105,10 @@ class JointReadOut(ClassReadOut):
             )
         return np.asarray(states, dtype=np.float64)
 
+    def measured_outputs(self) -> Floats:
+        """The labels' own states."""
+        return self.output_states()
+
     def softmax_states(self, beta: float | None) -> Floats:
         """Overlapping states over the labels' ranks, shape (K, K)."""
         ranks = np.arange(len(self.classes), dtype=float)[:, None]
@@ -252,6 +256,10 @@ class OrderedReadOut(JointReadOut):
         chosen = replace(self, beta=beta, decision=decision, output_seed=seed)
         chosen.output_states()
         return chosen
+
+    def measured_outputs(self) -> Floats:
+        """The basis, of which ρ_Y has the diagonal."""
+        return np.eye(len(self.classes))
 
     def mixing(self) -> Floats:
         """The diagonals of the labels' states."""
