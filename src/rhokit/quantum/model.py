@@ -135,7 +135,7 @@ class CircuitModel:
         tensor = self._ensemble.tensor()
         rng = np.random.default_rng(0)
         size = tensor.shape[-1]
-        state: NDArray[Any] = rng.normal(size=size)
+        state: NDArray[Any] = np.asarray(rng.normal(size=size))
         if np.iscomplexobj(tensor):
             state = state * np.exp(1j * rng.normal(size=size))
         return largest([each.circuit for each in self._of_row(state)])
