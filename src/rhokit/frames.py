@@ -208,20 +208,25 @@ class Schema:
         logs = np.zeros(len(rows))
         for column in self.category_columns():
             if self.unseen[column]:
-                known, unseen = np.log(self.outcome_weights(column, gamma)[[0, -1]])
+                known, unseen = self.log_outcome_weights(column, gamma)[[0, -1]]
                 own = rows[:, self.blocks[column]]
                 logs += np.where(own.any(axis=1), known, unseen)
                 logs -= np.where(np.isnan(own[:, 0]), known, 0)
         return logs
 
-    def outcome_weights(self, column: int, gamma: float) -> NDArray[np.float64]:
-        """Weights of a column's outcomes beside the kernel: see :meth:`log_measure`."""
+    def log_outcome_weights(self, column: int, gamma: float) -> NDArray[np.float64]:
+        """Logarithms of weights of a column's outcomes: see :meth:`log_measure`.
+
+        The weight of *unseen* grows as e^γ, beyond all numbers where kernels are
+        narrow; what it is multiplied by falls as fast.
+        """
         kernel = self.category_kernel(column, gamma)
-        weights = np.full(len(kernel), 1 - self.unseen[column])
+        logs = np.full(len(kernel), math.log1p(-self.unseen[column]))
         if not self.is_open(column):
-            return weights
-        at_zero = self.unseen[column] * kernel.sum(axis=0).mean() * math.exp(gamma)
-        return np.append(weights, at_zero)
+            return logs
+        with np.errstate(divide="ignore"):  # where none is expected: zero
+            unseen = np.log(self.unseen[column] * kernel.sum(axis=0).mean())
+        return np.append(logs, unseen + gamma)
 
     def log_mass(self, gamma: float) -> float:
         r"""Logarithm of :math:`\int e^{-\gamma\|x-y\|^2}dx` over wide rows.

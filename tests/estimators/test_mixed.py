@@ -72,12 +72,14 @@ def all_categories(frame):
 class TestDensity:
     """Over landmarks that are all rows nothing is approximated."""
 
-    def test_product_of_kernels_written_out(self):
+    @pytest.mark.parametrize("gamma", [1.7, 900.0])  # e^900 is beyond all numbers
+    def test_product_of_kernels_written_out(self, gamma):
         frame = table()[["x", "group"]]
-        model = DMKDE(gamma=1.7, scale=None, n_components=500).fit(frame)
+        model = DMKDE(gamma=gamma, scale=None, n_components=500)
+        model.set_params(feature_map="landmarks", missing="integrate").fit(frame)
         x, group = frame["x"].to_numpy(), frame["group"].cat.codes.to_numpy()
-        width = 1 / np.sqrt(2 * 1.7)
-        other = np.exp(-2 * 1.7)
+        width = 1 / np.sqrt(2 * gamma)
+        other = np.exp(-2 * gamma)
         expected, alone = np.zeros(len(frame)), np.zeros(len(frame))
         for i in range(len(frame)):
             for j in range(len(frame)):
@@ -89,6 +91,7 @@ class TestDensity:
         assert_allclose(model.density(frame), (1 - unseen) * expected, rtol=1e-9)
         strange = frame.assign(group="d")
         assert_allclose(model.density(strange), unseen * alone, rtol=1e-9)
+        assert_allclose(model.density(frame.assign(group=None)), alone, rtol=1e-9)
 
     @pytest.mark.parametrize("scale", ["std", "whiten", None])
     @pytest.mark.parametrize("n_components", [500, 24])

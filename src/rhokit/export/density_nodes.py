@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 from rhokit.export.exporters import READOUT_EXPORTERS, Wanted, log_measured
 from rhokit.export.graph import Value
 from rhokit.models import Model
@@ -27,7 +25,7 @@ def log_terms(model: Model, rows: Value) -> Any:
         return terms
     for column in schema.category_columns():
         if schema.unseen[column]:
-            known, unseen = np.log(schema.outcome_weights(column, gamma)[[0, -1]])
+            known, unseen = schema.log_outcome_weights(column, gamma)[[0, -1]]
             block = schema.blocks[column]
             own = rows.take(list(range(block.start, block.stop)), axis=1)
             is_known = (own * own).sum(1) > 0.0

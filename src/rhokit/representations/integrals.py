@@ -113,18 +113,23 @@ class LandmarkIntegrals:
         kernel, masses = GaussianKernel(gamma), np.ones(len(self._landmarks))
         if schema is not None:
             for column in schema.category_columns():
-                values = kernel(self._category_squares(schema, column))
-                weights = schema.outcome_weights(column, gamma)
-                masses *= values @ weights / _category_mass(schema, column, kernel)
+                values = self._weighted_values(schema, column, kernel)
+                masses *= values.sum(axis=1) / _category_mass(schema, column, kernel)
         return masses
 
     def _category_overlaps(
         self, schema: Schema, column: int, kernel: GaussianKernel
     ) -> NDArray[np.float64]:
         """Overlaps of kernel columns over the values of a category, (m, m)."""
-        columns = kernel.of_overlaps()(self._category_squares(schema, column))
-        weighted = columns * schema.outcome_weights(column, kernel.gamma)
-        return np.asarray(weighted @ columns.T / _category_mass(schema, column, kernel))
+        columns = np.sqrt(self._weighted_values(schema, column, kernel))
+        return np.asarray(columns @ columns.T / _category_mass(schema, column, kernel))
+
+    def _weighted_values(
+        self, schema: Schema, column: int, kernel: GaussianKernel
+    ) -> NDArray[np.float64]:
+        """Kernel at the outcomes of a category, times their weights, (m, C + 1)."""
+        logs = kernel.log(self._category_squares(schema, column))
+        return np.exp(logs + schema.log_outcome_weights(column, kernel.gamma))
 
     def _category_squares(self, schema: Schema, column: int) -> NDArray[np.float64]:
         """Squared distances of landmarks and outcomes of a category, (m, C + 1)."""
