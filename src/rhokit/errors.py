@@ -1,5 +1,6 @@
 """The error of data that are not what they must be, with its place as fields."""
 
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -88,6 +89,13 @@ class RefusedRows(ValueError):
 
 class ModelFileError(ValueError):
     """A file is no model that can be read here: damaged, foreign, newer or hostile."""
+
+
+def listed(values: Sequence[Any], most: int = 8) -> str:
+    """Join values for a message, the first ones where there are many."""
+    shown = ", ".join(map(repr, values[:most]))
+    more = len(values) - most
+    return f"{shown}, and {more} more" if more > 0 else shown
 
 
 _PLACE = ("file", "row", "column", "value")

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rhokit.core import GaussianKernel, softmax_states
-from rhokit.errors import DataError
+from rhokit.errors import DataError, listed
 from rhokit.frame_columns import (
     CATEGORY_TYPES,
     MOST_CATEGORIES,
@@ -356,7 +356,7 @@ class Schema:
         what = "what" if value is None else f"{value!r}, which"
         return DataError(
             f"holds {what} is not among the categories that were learned: "
-            f'{_some(known)} (with unseen="allow" it is an outcome of its own)',
+            f'{listed(known)} (with unseen="allow" it is an outcome of its own)',
             row=row,
             column=self.names[index],
             value=value,
@@ -396,9 +396,3 @@ def _unseen_probability(codes: NDArray[np.intp], mass: NDArray[np.float64]) -> f
     n, total = max(float(mass.sum()), float(len(mass))), max(mass.sum(), 1e-300)
     lonely = totals[(counts == 1) & (totals < 2)].sum() / total
     return float((n * lonely + 0.5) / (n + 1))
-
-
-def _some(values: tuple[Any, ...], most: int = 8) -> str:
-    shown = ", ".join(map(repr, values[:most]))
-    more = len(values) - most
-    return f"{shown}, and {more} more" if more > 0 else shown
