@@ -37,6 +37,15 @@ def test_quick_work_is_silent(stream):
     assert stream.getvalue() == ""
 
 
+def test_a_pipe_may_be_left_alone(impatient):
+    pipe, terminal = io.StringIO(), Terminal()
+    for stream in (pipe, terminal):
+        with progress("Fitting", stream, lines=False):
+            work_until(terminal.getvalue, 0.2 if stream is pipe else 30)
+    assert pipe.getvalue() == ""
+    assert "Fitting" in terminal.getvalue()
+
+
 def test_patience_is_two_seconds():
     assert module._PATIENCE == 2.0
 

@@ -12,7 +12,9 @@ _REFRESH = 0.5
 
 
 @contextmanager
-def progress(label: str, stream: TextIO | None = None) -> Iterator[None]:
+def progress(
+    label: str, stream: TextIO | None = None, *, lines: bool = True
+) -> Iterator[None]:
     """Say on stderr that work goes on, once it has lasted for two seconds.
 
     On a terminal one line counts the seconds in place and is wiped at the end. In a
@@ -24,6 +26,8 @@ def progress(label: str, stream: TextIO | None = None) -> Iterator[None]:
         What is being done, such as ``"Fitting the model"``.
     stream : text stream, optional
         Where to say so, stderr without it.
+    lines : bool, default=True
+        Whether to say so in a pipe or a file, too.
 
     Examples
     --------
@@ -31,8 +35,12 @@ def progress(label: str, stream: TextIO | None = None) -> Iterator[None]:
     >>> with progress("Adding up"):
     ...     total = sum(range(10))
     """
+    stream = stream or sys.stderr
+    if not (lines or stream.isatty()):
+        yield
+        return
     done = threading.Event()
-    arguments = (label, stream or sys.stderr, done)
+    arguments = (label, stream, done)
     watcher = threading.Thread(target=_watch, args=arguments, daemon=True)
     watcher.start()
     try:

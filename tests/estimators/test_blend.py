@@ -1,11 +1,16 @@
 """What users see of blends: when they are taken, and that their answers are honest."""
 
+import io
+import sys
+
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import trapezoid
+from sklearn.datasets import load_breast_cancer
 
-from rhokit import DMKDClassifier, QMOrdinalClassifier, QMRegressor
+from rhokit import DMKDClassifier, QMOrdinalClassifier, QMRegressor, progress
+from rhokit.features.prototypes import Prototypes
 from rhokit.readouts.residuals import Residuals
 
 
@@ -71,6 +76,55 @@ class TestWhenItIsTaken:
         blend = QMRegressor(feature_map="blend").fit(rows, target)
         with pytest.raises(ValueError, match="blend"):
             blend.marginal(0)
+
+
+class TestPrototypes:
+    """Classes of many shapes: boards of squares, which neither lines nor waves tell."""
+
+    @staticmethod
+    def letters(n, seed):
+        rng = np.random.default_rng(seed)
+        labels = rng.integers(5, size=n)
+        shapes = np.random.default_rng(9).normal(size=(5, 8, 6)) * 2
+        rows = shapes[labels, rng.integers(8, size=n)]
+        return rows + 0.5 * rng.normal(size=rows.shape), labels
+
+    def test_are_taken_where_they_help(self):
+        rows, labels = self.letters(600, 0)
+        model = DMKDClassifier(random_state=0).fit(rows, labels)
+        assert model.feature_map_.n_prototypes == 600
+        assert model.feature_map_.link.coefficients[0, 2] > 0.1
+
+    def test_and_left_out_where_they_do_not(self):
+        model = DMKDClassifier(random_state=0).fit(*load_breast_cancer(return_X_y=True))
+        assert model.feature_map_.name == "blend"
+        assert model.feature_map_.n_prototypes == 0
+
+    def test_are_no_more_than_eight_for_a_landmark(self):
+        rows, labels = self.letters(600, 0)
+        model = DMKDClassifier(n_components=16, random_state=0).fit(rows, labels)
+        assert model.feature_map_.n_prototypes == 8 * 16
+        asked, truth = self.letters(600, 1)
+        assert model.score(asked, truth) > 0.9
+
+    def test_ties_are_broken_alike_whatever_the_rounding(self):
+        """Rows of whole numbers are often as near to two prototypes."""
+        rng = np.random.default_rng(0)
+        rows = rng.integers(4, size=(400, 3)).astype(float)
+        matrix = np.array([0.7, 1.1, 1.3])
+        prototypes = Prototypes(matrix, rows[:30] * matrix, 0.0)
+        nudged = rows * (1 + 1e-13 * rng.normal(size=rows.shape))
+        assert_array_equal(prototypes.nearest(nudged), prototypes.nearest(rows))
+
+
+def test_progress_is_shown_on_a_terminal(monkeypatch):
+    stream = io.StringIO()
+    stream.isatty = lambda: True
+    monkeypatch.setattr(progress, "_PATIENCE", 0.001)
+    monkeypatch.setattr(sys, "stderr", stream)
+    rows, target, _ = table(300)
+    DMKDClassifier(random_state=0).fit(rows, target > 0.5)
+    assert "Choosing a blend for 300 rows" in stream.getvalue()
 
 
 class TestDistributions:

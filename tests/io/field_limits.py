@@ -277,7 +277,7 @@ def _of_blend(draft, size, new, wanted):
         (place,) = (path for path in draft.tensors if path.endswith("lines"))
         features = draft.tensors[place.replace("lines", "forest.features")]
         count = wanted.get("m", lengths["landmarks"]) + 1 + lines
-        cells = int((features < 0).sum())
+        cells = int((features < 0).sum()) + lengths.get("points", 0)
         wanted |= {"p": count + cells, "f": count * (count + 1) // 2}
     return wanted
 

@@ -1,5 +1,6 @@
 """Wrong and hostile files of blends: each is refused, or answers without harm."""
 
+import itertools
 import warnings
 
 import numpy as np
@@ -83,6 +84,14 @@ def test_bags_of_all_rows_or_none(share):
         (VALUES, put("fitted", "noise", None), "has noise"),
         (VALUES, cut("noise.values"), "has the size"),
         (VALUES, tensor("noise.values", lambda v: v[1:]), "values must be of"),
+        (CLASSES, put("fitted", "prototypes", None), "total must have sums"),
+        (CLASSES, tensor("prototypes.points", lambda p: p[:0]), "some prototypes"),
+        (CLASSES, tensor("prototypes.points", lambda p: p[1:]), "total must have sums"),
+        (CLASSES, entry("prototypes.points", np.nan), "points"),
+        (CLASSES, cast("prototypes.points", np.float32), "must be of the dtype"),
+        (CLASSES, cut("prototypes.matrix"), "matrix"),
+        (CLASSES, entry("prototypes.matrix", np.inf), "matrix"),
+        (CLASSES, lambda d: d.fitted["prototypes"].update(floor=2.0), "floor"),
         (CLASSES, cast("landmarks", np.float32), "landmarks must be of the dtype"),
         (CLASSES, put("parameters", "rank", 3), None),
         (BARE, tensor("landmarks", lambda marks: marks[:0]), "there must be some"),
@@ -140,9 +149,15 @@ def outcome(name, *changes):
         return asked.in_child(draft.data(), np.zeros((3, 3)))
 
 
-@pytest.mark.parametrize("name", [CLASSES, VALUES])
 @pytest.mark.parametrize("value", [0.0, 5e-324, -1.0, 1e150, -1e300, 1.7e308])
-@pytest.mark.parametrize("end", ["state.products", "coefficients"])
+@pytest.mark.parametrize(
+    ("name", "end"),
+    [
+        *itertools.product([CLASSES, VALUES], ["state.products", "coefficients"]),
+        (CLASSES, "prototypes.points"),
+        (CLASSES, "prototypes.matrix"),
+    ],
+)
 def test_absurd_sums_and_coefficients_end_in_an_answer(name, value, end):
     change = tensor(end, lambda array: np.full_like(array, value))
     assert outcome(name, change, put("fitted", "strength", 0.0)) in ("asked", "refused")

@@ -37,10 +37,33 @@ def parts_of(model, rows, target):
     """Whitened features, cells, and outcomes of rows of weight one."""
     plan, readout = model.plan_, model.readout_
     scaled = plan.scale(rows)
-    seen = plan.feature_map.read(scaled)
-    features = plan.feature_map.whitened(seen.features)
+    blend = plan.feature_map
+    features = blend.whitened(blend.features(scaled))
     encoded = readout.encode(np.asarray(target))
-    return features, seen.cells, readout.roots(encoded) ** 2
+    return features, blend.cells(scaled), readout.roots(encoded) ** 2
+
+
+def away(model, rows):
+    """Squared distances (n, P) of rows and prototypes, written out."""
+    prototypes = model.feature_map_.prototypes_
+    placed = model.plan_.scale(rows)
+    matrix = prototypes.matrix
+    placed = placed * matrix if matrix.ndim == 1 else placed @ matrix
+    return np.array([[np.sum((x - p) ** 2) for p in prototypes.points] for x in placed])
+
+
+def slow_near(model, train, asked):
+    """What outcomes weigh about rows, by prototypes that others were counted to."""
+    if model.feature_map_.prototypes_ is None:
+        return None
+    outcomes = parts_of(model, *train)[2]
+    counts = np.zeros((model.feature_map_.n_prototypes, outcomes.shape[1]))
+    for own, outcome in zip(
+        away(model, train[0]).argmin(axis=1), outcomes, strict=True
+    ):
+        counts[own] += outcome
+    sums = np.exp(-away(model, asked)) @ counts / len(outcomes)
+    return sums + model.feature_map_.prototypes_.floor * prior_of(outcomes)
 
 
 def prior_of(outcomes):
@@ -104,6 +127,11 @@ def test_states_are_sums_over_rows(fitted):
         products += np.outer(feature, feature)
         for cell in own:
             expected[:, size + cell] += outcome
+    blend = model.feature_map_
+    if blend.n_prototypes:
+        nearest = away(model, rows).argmin(axis=1) + size + blend.forest_.n_cells
+        for own, outcome in zip(nearest, outcomes, strict=True):
+            expected[:, own] += outcome
     assert_allclose(state.total, expected, atol=1e-9)
     assert_allclose(state.products, products[np.triu_indices(size)], atol=1e-9)
 
@@ -114,7 +142,8 @@ def test_answers_are_those_of_ridge_regression_and_cells(fitted):
     ridge, cells, prior = slow_told(model, (rows, target), (asked, target[:20]))
     blend = model.feature_map_
     link = LINKS[blend.link_](blend.coefficients_)
-    expected = link.logs(Told(ridge, cells, noise_of(model, asked)), prior)
+    near = slow_near(model, (rows, target), asked)
+    expected = link.logs(Told(ridge, cells, noise_of(model, asked), near), prior)
     assert_allclose(model.model_.log_measured(asked), expected, atol=1e-6)
 
 
@@ -136,7 +165,8 @@ def test_rows_left_out_are_those_of_a_state_without_them(fitted):
         own = rows[[i]], target[[i]]
         ridge, cells, _ = slow_told(model, (rows[rest], target[rest]), own, trees)
         noise = noise_of(model, rows[[i]], apart=True)
-        expected = link.logs(Told(ridge, cells, noise), prior_of(mass))
+        near = slow_near(model, (rows[rest], target[rest]), rows[[i]])
+        expected = link.logs(Told(ridge, cells, noise, near), prior_of(mass))
         # The prior, which hardly matters, is that of all rows.
         assert_allclose(found[i], expected[0], atol=0.02)
 
@@ -152,6 +182,12 @@ def test_the_density_of_rows_is_that_of_their_landmarks(fitted):
     asked = rows_of(30, 1)
     expected = alone.score_samples(plan.scale(asked)) + plan.scaling.log_volume
     assert_allclose(model.score_samples(asked), expected, atol=1e-5)
+
+
+def test_classes_have_prototypes_and_values_have_none(fitted):
+    model = fitted[0]
+    is_classifier = isinstance(model, DMKDClassifier)
+    assert (model.feature_map_.n_prototypes > 0) == is_classifier
 
 
 def test_cells_that_lost_their_rows_have_no_say(fitted):

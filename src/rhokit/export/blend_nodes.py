@@ -1,4 +1,4 @@
-"""Blends as nodes: ridge regression, the cells of trees, and what joins the two."""
+"""Blends as nodes: ridge regression, cells of trees, prototypes, and their link."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rhokit.export.distribution_nodes import log_sum
 from rhokit.export.exporters import MAP_EXPORTERS, REPRESENTATION_EXPORTERS
 from rhokit.export.graph import DOUBLE, Value
+from rhokit.export.map_nodes import gaussian_exponents
 from rhokit.export.tree_nodes import cells_of, sum_over_cells
 from rhokit.features.links import (
     LEAST_SPREAD,
@@ -97,6 +98,22 @@ class _Told:
         prior = graph.constant(self.prior[None, outcomes], "prior")
         return graph.where(count > 0.0, means, prior)
 
+    def near(self) -> Value | None:
+        """What outcomes weigh about rows (n, K), where there are prototypes."""
+        solution, graph = self.solution, self.rows.graph
+        prototypes = solution.blend.prototypes_
+        if prototypes is None:
+            return None
+        matrix, by_columns = prototypes.matrix, prototypes.matrix.ndim == 1
+        metric = graph.constant(matrix, "metric")
+        placed = self.rows * metric if by_columns else self.rows @ metric
+        exponents, shift = gaussian_exponents(placed, prototypes.points, 1.0)
+        whole = exponents if shift is None else exponents + shift
+        kernel = graph.exp(graph.node("Min", whole, 0.0))
+        shares = np.ascontiguousarray(solution.counts) / solution.total_weight
+        floor = np.maximum(prototypes.floor * self.prior, LEAST_VALUE)
+        return kernel @ graph.constant(shares, "counts") + floor
+
     def noise(self) -> Value | None:
         """Logarithms of squared errors (n, t), where they are known."""
         noise = self.solution.blend.noise_
@@ -111,11 +128,13 @@ class _Told:
 def _of_classes(told: _Told, coefficients: NDArray[Any]) -> Value:
     """See :class:`rhokit.features.links.ClassLink`."""
     graph, prior = told.rows.graph, told.prior
-    a, b = coefficients[0].tolist()
+    a, b, t = coefficients[0].tolist()
     outcomes = range(len(prior))
     mixed = told.cells(outcomes) * (1 - PRIOR_SHARE) + PRIOR_SHARE * prior
     shares = graph.log(graph.node("Max", mixed, LEAST_VALUE))
-    joint = told.ridge(outcomes) * a + shares * b
+    joint, near = told.ridge(outcomes) * a + shares * b, told.near()
+    if near is not None:
+        joint = joint + graph.log(near) * t
     log_prior = np.log(np.maximum(prior, LEAST_VALUE))
     return joint - log_sum(joint).reshape(0, 1) - log_prior
 

@@ -32,21 +32,27 @@ _EXPONENT_ERROR = 1e-8
 
 @MAP_EXPORTERS.register(LandmarkFeatures.name)
 def _landmark_columns(feature_map: LandmarkFeatures, rows: Value) -> MapColumns:
-    graph = rows.graph
     rate = GaussianKernel(feature_map.gamma).of_overlaps().gamma
-    landmarks = feature_map.landmarks_.astype(np.float64)
-    centre = landmarks.mean(axis=0)
-    centred, landmarks = rows - centre, landmarks - centre
-    farthest = float(np.vecdot(landmarks, landmarks).max())
-    if rate * farthest * np.finfo(float).eps > _EXPONENT_ERROR:
-        exponents, shift = _exponents_by_differences(centred, landmarks, rate), None
-    else:
-        exponents, shift = _exponents_by_product(centred, landmarks, rate)
+    exponents, shift = gaussian_exponents(rows, feature_map.landmarks_, rate)
+    graph = rows.graph
     largest = exponents.max(1, keep=True)
     columns = graph.exp(exponents - largest)
     if feature_map.normalize:
         return MapColumns(_unit_length(columns, feature_map.whitening_))
     return MapColumns(columns, largest if shift is None else largest + shift)
+
+
+def gaussian_exponents(
+    rows: Value, points: NDArray[Any], rate: float
+) -> tuple[Value, Value | None]:
+    """Exponents (n, m) of kernels about points, and what is to be added to rows'."""
+    points = points.astype(np.float64)
+    centre = points.mean(axis=0)
+    centred, points = rows - centre, points - centre
+    farthest = float(np.vecdot(points, points).max())
+    if rate * farthest * np.finfo(float).eps > _EXPONENT_ERROR:
+        return _exponents_by_differences(centred, points, rate), None
+    return _exponents_by_product(centred, points, rate)
 
 
 def _exponents_by_product(

@@ -1,4 +1,4 @@
-"""A blend: kernels in a learned metric, straight lines, and the boxes of trees."""
+"""A blend: kernels in a learned metric, lines, boxes of trees, and prototypes."""
 
 from collections.abc import Mapping
 from copy import copy
@@ -14,6 +14,7 @@ from rhokit.fast import block_rows, small_algebra
 from rhokit.features.base import Columns, FeatureMap
 from rhokit.features.landmarks import LandmarkFeatures
 from rhokit.features.links import LINKS, Link
+from rhokit.features.prototypes import PROTOTYPES, Prototypes
 from rhokit.features.registry import register
 from rhokit.features.ridge import triangle_size
 from rhokit.features.tree_fields import CELL_MEANS, FOREST, n_cells_of
@@ -48,11 +49,14 @@ class BlendRows:
     cells : array of shape (n, T)
     noise : array of shape (n, t), optional
         Logarithms of squared errors, where these are known.
+    near : array of shape (n, P), optional
+        Kernels of the rows and prototypes, where there are any.
     """
 
     features: NDArray[Any]
     cells: NDArray[np.int32]
     noise: Floats | None = None
+    near: NDArray[Any] | None = None
 
 
 @register
@@ -65,8 +69,9 @@ class BlendFeatures(FeatureMap):
 
     is good where the target is smooth, and goes on in straight lines where rows are
     few; the mean over the cells of randomised trees that a row is in is good where it
-    has steps. Which of the two is to be trusted how much, rows that were left out of
-    both say. What is fixed when the map is made: a weight for every column, by the
+    has steps; what the classes of the nearest prototypes weigh is good where a class
+    has many shapes. Which of them is to be trusted how much, rows that were left out
+    of all say. What is fixed when the map is made: a weight for every column, by the
     marginal likelihood of a Gaussian process; landmarks; trees, each grown on the rows
     of a bag; the ridge and the weights of both answers. What a state holds are sums
     over rows (:class:`rhokit.core.BlendSums`), so that models add up, forget and merge.
@@ -90,8 +95,10 @@ class BlendFeatures(FeatureMap):
         λ, the ridge.
     noise_ : CellMeans, or None
         Of values: logarithms of squared errors, as other trees tell them.
+    prototypes_ : Prototypes, or None
+        Of classes, where they have a say: rows that others are counted to.
     link_, coefficients_ : str, array
-        How both answers are brought together: see :attr:`link`.
+        How the answers are brought together: see :attr:`link`.
 
     Examples
     --------
@@ -124,6 +131,7 @@ class BlendFeatures(FeatureMap):
         "coefficients": ArrayField(("t", "q")),
         "forest": FOREST,
         "noise": Maybe(CELL_MEANS),
+        "prototypes": Maybe(PROTOTYPES),
     }
 
     constant: ClassVar[float] = 30.0
@@ -137,6 +145,7 @@ class BlendFeatures(FeatureMap):
     kernel_: LandmarkFeatures
     forest_: Forest
     noise_: CellMeans | None
+    prototypes_: Prototypes | None
 
     def __init__(
         self,
@@ -157,7 +166,13 @@ class BlendFeatures(FeatureMap):
 
     # ---- making ---------------------------------------------------------------------
 
-    def made_of(self, landmarks: NDArray[Any], lines: Floats, forest: Forest) -> Self:
+    def made_of(
+        self,
+        landmarks: NDArray[Any],
+        lines: Floats,
+        forest: Forest,
+        prototypes: Prototypes | None = None,
+    ) -> Self:
         """The map over these parts, which neither shrinks nor brings together yet.
 
         Parameters
@@ -165,10 +180,12 @@ class BlendFeatures(FeatureMap):
         landmarks : array of shape (m, d)
         lines : array of shape (d,), or (0,)
         forest : Forest
+        prototypes : Prototypes, optional
         """
         self.dtype_ = landmarks.dtype
         self.landmarks_, self.lines_ = landmarks, lines
         self.forest_, self.noise_ = forest, None
+        self.prototypes_ = prototypes
         self.strength_, self.link_, self.coefficients_ = 0.0, "", np.zeros((0, 0))
         self.restore()
         return self
@@ -179,13 +196,16 @@ class BlendFeatures(FeatureMap):
         """Set the ridge, and how its answer and that of the cells become one."""
         self.strength_, self.noise_ = strength, noise
         self.link_, self.coefficients_ = link.name, link.coefficients
+        if not link.needs_prototypes:
+            self.prototypes_ = None
         return self
 
     def with_fewer_landmarks(self, most: int) -> Self:
         """A map over some of the landmarks, where they have no say."""
         step = max(1, len(self.landmarks_) // most)
         landmarks = np.ascontiguousarray(self.landmarks_[::step][:most])
-        return copy(self).made_of(landmarks, self.lines_, self.forest_)
+        parts = self.lines_, self.forest_, self.prototypes_
+        return copy(self).made_of(landmarks, *parts)
 
     def restore(self) -> None:
         landmarks = self.landmarks_
@@ -212,6 +232,16 @@ class BlendFeatures(FeatureMap):
         """F: kernel columns, a constant, and lines."""
         return self.n_kernels + 1 + len(self.lines_)
 
+    @property
+    def n_cells(self) -> int:
+        """C: cells of all trees, and those of prototypes."""
+        return self.forest_.n_cells + self.n_prototypes
+
+    @property
+    def n_prototypes(self) -> int:
+        """P, none where they have no say."""
+        return 0 if self.prototypes_ is None else len(self.prototypes_)
+
     # ---- rows -----------------------------------------------------------------------
 
     def columns(
@@ -229,19 +259,32 @@ class BlendFeatures(FeatureMap):
         return out, None
 
     def read(self, columns: NDArray[Any]) -> BlendRows:
-        """Features and cells of rows."""
+        """Rows as answers need them."""
+        noise = None if self.noise_ is None else self.noise_.told(columns)
+        near = None if self.prototypes_ is None else self.prototypes_.kernel(columns)
+        return BlendRows(self.features(columns), self.cells(columns), noise, near)
+
+    def features(self, columns: NDArray[Any]) -> NDArray[Any]:
+        """Kernel columns, a constant and lines, shape (n, F)."""
         features = np.empty((len(columns), self.n_features), self.dtype_)
         m = self.n_kernels
         features[:, :m] = self.kernel_.columns(columns)[0]
         features[:, m] = self.constant
         if len(self.lines_):
             features[:, m + 1 :] = columns * self.lines_.astype(self.dtype_)
-        noise = None if self.noise_ is None else self.noise_.told(columns)
-        return BlendRows(features, self.cells(columns), noise)
+        return features
 
     def cells(self, columns: NDArray[Any]) -> NDArray[np.int32]:
         """The cell of each tree that rows are in, shape (n, T)."""
         return self.forest_.cells(self.forest_.codes(columns))
+
+    def counted(self, columns: NDArray[Any]) -> NDArray[np.int32]:
+        """All cells that rows are counted in: trees', then their prototype's."""
+        cells = self.cells(columns)
+        if self.prototypes_ is None:
+            return cells
+        own = self.forest_.n_cells + self.prototypes_.nearest(columns)
+        return np.column_stack([cells, own.astype(cells.dtype)])
 
     def whitened(self, features: NDArray[Any]) -> NDArray[Any]:
         """Features (n, F), the kernel columns of which become states."""
@@ -266,7 +309,7 @@ class BlendFeatures(FeatureMap):
         self, n_rows: int, n_outcomes: int, batch_size: int | None, stretch: int
     ) -> int:
         """Of so many rows, how many are worked on at once."""
-        return block_rows(self.n_features, batch_size)
+        return block_rows(self.n_features + self.n_prototypes, batch_size)
 
     def lengths_of(self, columns: NDArray[Any]) -> NDArray[Any]:
         """Squared lengths of the landmarks' states."""
@@ -284,6 +327,9 @@ class BlendFeatures(FeatureMap):
         ]
         if self.noise_ is not None:
             drawn += [*vars(self.noise_.forest).values(), self.noise_.values]
+        if self.prototypes_ is not None:
+            parts = self.prototypes_
+            drawn += [parts.matrix, parts.points, parts.floor]
         return [self.gamma, *drawn]
 
     # ---- model files ----------------------------------------------------------------
@@ -310,7 +356,13 @@ class BlendFeatures(FeatureMap):
             (fitted["noise"] is not None) == link.has_noise,
             f"a blend of {link.name} {'has' if link.has_noise else 'has no'} noise",
         )
-        reader.bind("C", n_cells_of(fitted["forest"]), "forest")
+        prototypes, cells = fitted["prototypes"], n_cells_of(fitted["forest"])
+        if prototypes is not None:
+            points = prototypes.parts["points"]
+            require(points.dtype == fitted["dtype"], "prototypes must be of the dtype")
+            require(link.may_have_prototypes, f"{link.name} have no prototypes")
+            cells += len(points)
+        reader.bind("C", cells, "forest and prototypes")
 
 
 @dataclass(frozen=True, eq=False)

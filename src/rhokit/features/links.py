@@ -24,12 +24,15 @@ _MOST_LOG = 20.0
 _FEW_ROWS, _MOST_NOISE_OF_FEW, _MOST_NOISE = 1000, 0.5, 1.0
 # Coefficients of the ridge regression below this are none.
 _NO_SAY = 1e-3
+# Coefficients of classes to start from; and the share of the log-loss that prototypes
+# must spare.
+_FIRST, _LEAST_GAIN = [4.0, 0.5, 0.5], 0.01
 MOMENTS = 3
 
 
 @dataclass(frozen=True, eq=False)
 class Told:
-    """What is told of rows: by ridge regression, and by cells.
+    """What is told of rows: by ridge regression, by cells, and by prototypes.
 
     Parameters
     ----------
@@ -37,11 +40,14 @@ class Told:
         Expectations of the outcomes' weights of a row of weight one.
     noise : array of shape (n, t), optional
         Logarithms of squared errors.
+    near : array of shape (n, K), optional
+        Weights of the outcomes about a row, above zero.
     """
 
     ridge: Floats
     cells: Floats
     noise: Floats | None = None
+    near: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +66,18 @@ class Link(ABC):
     n_coefficients: ClassVar[int]
     has_noise: ClassVar[bool] = False
     """Whether it matters how large errors are."""
+    may_have_prototypes: ClassVar[bool] = False
+    """Whether what prototypes say can be brought in."""
 
     @property
     def needs_ridge(self) -> bool:
         """Whether the ridge regression has a say."""
         return bool(self.coefficients[:, 0].max() > _NO_SAY)
+
+    @property
+    def needs_prototypes(self) -> bool:
+        """Whether prototypes have a say."""
+        return False
 
     @classmethod
     def log_errors(cls, told: Told, truth: Floats, mass: Floats) -> Floats:
@@ -87,9 +100,14 @@ class Link(ABC):
 
 
 class ClassLink(Link):
-    r"""Softmax of both: :math:`p_k \propto e^{a\,r_k}\, c_k^{\,b}`."""
+    r"""Softmax of all: :math:`p_k \propto e^{a\,r_k}\, c_k^{\,b}\, s_k^{\,t}`."""
 
-    name, n_coefficients = "classes", 2
+    name, n_coefficients, may_have_prototypes = "classes", 3, True
+
+    @property
+    def needs_prototypes(self) -> bool:
+        """Whether prototypes have a say."""
+        return bool(self.coefficients[0, 2] > 0)
 
     @staticmethod
     def row_mass(masses: Floats) -> Floats:
@@ -98,26 +116,21 @@ class ClassLink(Link):
 
     @classmethod
     def fitted(cls, told: Told, truth: Floats, mass: Floats, prior: Floats) -> Link:
-        """Coefficients with the least log-loss."""
-        share = mass / mass.sum()
-        parts = told.ridge, _log_shares(told.cells, prior)
-
-        def loss(t: Floats) -> tuple[float, Floats]:
-            logs = log_softmax(t[0] * parts[0] + t[1] * parts[1], axis=1)
-            missed = (np.exp(logs) - truth) * share[:, None]
-            slope = [float((missed * part).sum()) for part in parts]
-            return -float((truth * logs * share[:, None]).sum()), np.array(slope)
-
-        found = minimize(
-            loss, [4.0, 0.5], jac=True, method="L-BFGS-B", bounds=[(0, 1e3)] * 2
-        )
-        return cls(np.asarray(found.x)[None])
+        """Coefficients with the least log-loss; none of prototypes for a small gain."""
+        parts = _parts(told, prior)
+        found, least = fitted_softmax(parts[:2], _FIRST[:2], truth, mass)
+        if len(parts) > 2:
+            more, value = fitted_softmax(parts, _FIRST, truth, mass)
+            if value < (1 - _LEAST_GAIN) * least:
+                found = more
+        return cls(np.pad(found, (0, cls.n_coefficients - len(found)))[None])
 
     def logs(self, told: Told, prior: Floats) -> Floats:
         """Logarithms of the probabilities over the priors."""
-        (a, b), cells = self.coefficients[0], _log_shares(told.cells, prior)
+        parts = zip(self.coefficients[0], _parts(told, prior), strict=False)
         log_prior = np.log(np.maximum(prior, LEAST_VALUE))
-        return np.asarray(log_softmax(a * told.ridge + b * cells, axis=1) - log_prior)
+        joint = sum(own * part for own, part in parts)
+        return np.asarray(log_softmax(joint, axis=1) - log_prior)
 
 
 class ValueLink(Link):
@@ -215,6 +228,38 @@ def _signs(told: Told, k: int, floor: float) -> Floats:
     gap = (told.ridge[:, k + 1] - cells[:, k + 1]) ** 2
     noise = np.zeros(len(cells)) if told.noise is None else told.noise[:, k // MOMENTS]
     return np.column_stack([np.log(variance + gap + floor), noise])
+
+
+def fitted_softmax(
+    parts: list[Floats], start: list[float], truth: Floats, mass: Floats
+) -> tuple[Floats, float]:
+    """Coefficients (q,) of parts (n, K) whose softmax has the least log-loss, and it.
+
+    Parameters
+    ----------
+    parts : list of arrays of shape (n, K)
+    start : list of float
+    truth : array of shape (n, K)
+    mass : array of shape (n,)
+    """
+    share = mass / mass.sum()
+
+    def loss(t: Floats) -> tuple[float, Floats]:
+        joint = sum(own * part for own, part in zip(t, parts, strict=True))
+        logs = log_softmax(joint, axis=1)
+        missed = (np.exp(logs) - truth) * share[:, None]
+        slope = [float((missed * part).sum()) for part in parts]
+        return -float((truth * logs * share[:, None]).sum()), np.array(slope)
+
+    bounds = [(0, 1e3)] * len(parts)
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
+    return np.asarray(found.x), float(found.fun)
+
+
+def _parts(told: Told, prior: Floats) -> list[Floats]:
+    """What a softmax of classes is taken of, each of shape (n, K)."""
+    near = [] if told.near is None else [np.log(told.near)]
+    return [told.ridge, _log_shares(told.cells, prior), *near]
 
 
 def _log_shares(cells: Floats, prior: Floats) -> Floats:

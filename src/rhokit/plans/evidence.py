@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve, lapack
 from scipy.optimize import minimize
 
 from rhokit.fast import small_algebra
@@ -14,6 +14,8 @@ Floats = NDArray[np.float64]
 # Rows that the metric is learned from: each step costs their number cubed.
 PROCESS_ROWS = 600
 _ITERATIONS = 50
+# Gains of the likelihood, per row, that are not worth another step.
+_LEAST_GAIN = 1e-5
 # Standard deviation that is expected of the logarithms of weights, about that of one
 # over the number of columns; how far these, noise and lines may go.
 _SPREAD = 2.0
@@ -74,7 +76,7 @@ def process_metric(
             jac=True,
             method="L-BFGS-B",
             bounds=bounds,
-            options={"maxiter": _ITERATIONS},
+            options={"maxiter": _ITERATIONS, "ftol": _LEAST_GAIN},
         )
     logs, noise, lines = np.split(np.round(found.x * _STEPS) / _STEPS, [d, d + 1])
     return ProcessMetric(logs, float(np.exp(noise[0])), float(np.exp(lines[0])))
@@ -104,17 +106,21 @@ class _Likelihood:
         weights, (noise, lines) = np.exp(logs[:d]), np.exp(logs[d:])
         scaled = rows * np.sqrt(weights)
         lengths = np.vecdot(scaled, scaled)
-        squares = lengths[:, None] + lengths - 2 * (scaled @ scaled.T)
-        kernel = np.exp(-np.maximum(squares, 0))
-        matrix = kernel + lines * self._products
+        kernel = scaled @ (2 * scaled.T)
+        kernel -= lengths[:, None]
+        kernel -= lengths
+        np.exp(np.minimum(kernel, 0, out=kernel), out=kernel)
+        matrix = lines * self._products
+        matrix += kernel
         matrix[np.diag_indices(n)] += noise * self._noise
-        factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+        # It is symmetric, so that its rows are columns, as LAPACK wants them.
+        factor = cho_factor(matrix.T, lower=True, overwrite_a=True, check_finite=False)
         solved = cho_solve(factor, y, check_finite=False)
-        inverse = cho_solve(factor, np.eye(n), check_finite=False)
-        size = float((y * solved).sum()) / (n * count)
         log_det = 2 * float(np.log(np.diag(factor[0])).sum())
+        size = float((y * solved).sum()) / (n * count)
         value = (n * np.log(size) + log_det) / (2 * n)
-        by_matrix = (inverse - solved @ solved.T / (size * count)) / (2 * n)
+        by_matrix = solved @ (solved.T / (-2 * n * size * count))
+        by_matrix += _inverse(factor[0]) / (2 * n)
         pairs = by_matrix * kernel
         sums = pairs.sum(axis=1)
         by_weight = 2 * ((pairs @ rows) * rows).sum(axis=0) - 2 * sums @ rows**2
@@ -132,3 +138,11 @@ class _Likelihood:
         if self._tied is not None and self._tied.any():
             slope[:d][self._tied] = slope[:d][self._tied].mean()
         return float(value), slope
+
+
+def _inverse(lower: Floats) -> Floats:
+    """The inverse of the matrix of a Cholesky factor, which is used up."""
+    inverse = lapack.dpotri(lower, lower=1, overwrite_c=1)[0]
+    inverse = np.tril(inverse)
+    inverse += np.tril(inverse, -1).T
+    return np.asarray(inverse)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +12,7 @@ from rhokit.core import BlendSums, DensityMatrix
 from rhokit.fast import GramSum, add_to_cells, small_algebra, sum_over_cells
 from rhokit.features import BlendFeatures
 from rhokit.features.blend import BlendRows
-from rhokit.features.links import LINKS, Link, Told
+from rhokit.features.links import LEAST_VALUE, LINKS, Link, Told
 from rhokit.features.ridge import (
     Ridge,
     packed,
@@ -58,7 +59,7 @@ class Solution:
     ridge : Ridge
         Of whitened features, of outcomes less their priors.
     table : array of shape (C, K)
-        Weights of the outcomes in every cell.
+        Weights of the outcomes in every cell of trees, and about every prototype.
     prior : array of shape (K,)
         Of a row of weight one.
     link_of : type
@@ -88,17 +89,31 @@ class Solution:
         """What is told of rows, by coefficients of their features as they are."""
         ridge = rows.features.astype(np.float64) @ weights + self.prior
         votes = sum_over_cells(rows.cells, self.means)
-        return Told(ridge, self._mean_of(votes), rows.noise)
+        near = None if rows.near is None else self._near(rows.near @ self.counts)
+        return Told(ridge, self._mean_of(votes), rows.noise, near)
 
     @property
     def coefficients(self) -> Floats:
         """Of features that are not whitened, shape (F, K)."""
         return self.blend.unwhitened(self.ridge.coefficients)
 
-    @property
+    @cached_property
     def means(self) -> Floats:
-        """Means of the outcomes in every cell, and whether it has rows (C, K + 1)."""
-        return self._shares(self.table)
+        """Means of the outcomes in the trees' cells, and which have rows (C, K + 1)."""
+        return self._shares(self.table[: self.blend.forest_.n_cells])
+
+    @property
+    def counts(self) -> Floats:
+        """Weights of the outcomes about prototypes, shape (P, K)."""
+        return self.table[self.blend.forest_.n_cells :]
+
+    def _near(self, sums: Floats) -> Floats:
+        """Sums (n, K) of weighted kernels as shares of all rows, above zero."""
+        prototypes = self.blend.prototypes_
+        assert prototypes is not None
+        floor = prototypes.floor * self.prior
+        shares = np.maximum(sums.astype(np.float64) / self.total_weight, 0) + floor
+        return np.maximum(shares, LEAST_VALUE)
 
     def _shares(self, table: Floats) -> Floats:
         mass = self.link_of.row_mass(table)
@@ -124,19 +139,35 @@ class Solution:
         mass : array of shape (n, K)
             Weights of the rows in the outcomes.
         """
-        rows, weight = self.blend.read(columns), self.link_of.row_mass(mass)
+        blend, weight = self.blend, self.link_of.row_mass(mass)
         truth = mass / np.where(weight > 0, weight, 1)[:, None]
-        features = self.blend.whitened(rows.features).astype(np.float64)
+        features = blend.whitened(blend.features(columns)).astype(np.float64)
         ridge = self.ridge.values_without(features, truth - self.prior, weight)
-        forest = self.blend.forest_
-        apart = forest.apart(forest.codes(columns))
-        votes = np.zeros((len(columns), len(self.prior) + 1))
-        for cells, asked in zip(rows.cells.T, apart.T, strict=True):
-            left = np.maximum(self.table[cells[asked]] - mass[asked], 0)
-            votes[asked] += self._shares(left)
-        means = self.blend.noise_
+        means = blend.noise_
         noise = None if means is None else means.told_apart(columns)
-        return Told(ridge + self.prior, self._mean_of(votes), noise)
+        votes = self._votes_apart(columns, mass)
+        near = self._near_without(columns, mass)
+        return Told(ridge + self.prior, self._mean_of(votes), noise, near)
+
+    def _votes_apart(self, columns: NDArray[Any], mass: Floats) -> Floats:
+        """Sums (n, K + 1) over the cells of trees that do not know rows."""
+        forest = self.blend.forest_
+        codes = forest.codes(columns)
+        cells, apart = forest.cells(codes), forest.apart(codes)
+        votes = np.zeros((len(columns), len(self.prior) + 1))
+        for own, asked in zip(cells.T, apart.T, strict=True):
+            left = np.maximum(self.table[own[asked]] - mass[asked], 0)
+            votes[asked] += self._shares(left)
+        return votes
+
+    def _near_without(self, columns: NDArray[Any], mass: Floats) -> Floats | None:
+        """What outcomes weigh about rows, but for these themselves."""
+        prototypes = self.blend.prototypes_
+        if prototypes is None:
+            return None
+        sums = prototypes.kernel(columns) @ self.counts
+        own = prototypes.kernel_at(columns, prototypes.nearest(columns))
+        return self._near(sums - own[:, None] * mass)
 
 
 def centred_sums(
@@ -206,7 +237,7 @@ class BlendRepresentation(Representation):
     ) -> BlendSums:
         """Sum features and cells up, per outcome."""
         blend, count = self.blend, outcomes.count
-        size, cells = blend.n_features, blend.forest_.n_cells
+        size, cells = blend.n_features, blend.n_cells
         grams: dict[int, GramSum] = {}
         cross: dict[int, Floats] = {}
         tables: dict[int, Floats] = {}
@@ -216,10 +247,10 @@ class BlendRepresentation(Representation):
                 grams[worker] = GramSum(size, blend.dtype_)
                 cross[worker] = np.zeros((size, count))
                 tables[worker] = np.zeros((cells, count))
-            seen, masses = blend.read(columns), _masses(which, weights, outcomes)
-            features = blend.whitened(seen.features)
+            masses = _masses(which, weights, outcomes)
+            features = blend.whitened(blend.features(columns))
             cross[worker] += features.T.astype(np.float64) @ masses
-            add_to_cells(seen.cells, masses, tables[worker])
+            add_to_cells(blend.counted(columns), masses, tables[worker])
             if weights is not None:
                 features *= np.sqrt(weights[which]).astype(blend.dtype_)[:, None]
             grams[worker].add(features)
@@ -245,10 +276,10 @@ class BlendRepresentation(Representation):
         tables: dict[int, Floats] = {}
 
         def use(worker: int, which: Any, columns: Any, log_scale: Any) -> None:
-            shape = blend.forest_.n_cells, outcomes.count
+            shape = blend.n_cells, outcomes.count
             own = tables.setdefault(worker, np.zeros(shape))
             masses = _masses(which, weights, outcomes)
-            add_to_cells(blend.cells(columns), masses, own)
+            add_to_cells(blend.counted(columns), masses, own)
 
         self.plan.for_blocks(rows, use, batch_size=self.batch_size)
         return np.asarray(np.sum([tables[w] for w in sorted(tables)], axis=0).T)
@@ -324,8 +355,9 @@ class BlendRepresentation(Representation):
 
         .. math:: k(x, y) = \frac1T \sum_c 1_c(x)\, 1_c(y) \le 1
         """
-        shares = state.normalized()[0, self.blend.n_features :]
-        return np.asarray(shares / np.sqrt(self.blend.forest_.n_trees))
+        first, forest = self.blend.n_features, self.blend.forest_
+        shares = state.normalized()[0, first : first + forest.n_cells]
+        return np.asarray(shares / np.sqrt(forest.n_trees))
 
     def cannot_integrate(self) -> ValueError:
         """The error that says which models have integrals in closed form."""

@@ -16,12 +16,14 @@ from rhokit.features.ridge import press_errors
 from rhokit.features.trees import CellMeans, distinct_codes, edged
 from rhokit.plans import Candidate, Plan, PlanRequest, Scaling
 from rhokit.plans.evidence import PROCESS_ROWS, ProcessMetric, process_metric
+from rhokit.progress import progress
 from rhokit.representations.base import Outcomes, State
 from rhokit.representations.blend import (
     BlendRepresentation,
     Solution,
     centred_sums,
 )
+from rhokit.representations.prototype_choice import PrototypeChoice
 from rhokit.validation import refuse_far
 
 Floats = NDArray[np.float64]
@@ -87,13 +89,24 @@ class BlendChoice:
         spread = plain.apply(self._rows)
         names = columns.names if columns.schema is None else None
         refuse_far(spread, names)
-        sample = self._sample(spread)
+        kinds = self._kinds(spread)
+        sample = kinds[:PROCESS_ROWS]
         metric = self._metric(spread[sample].astype(np.float64), sample)
         factors = np.exp(metric.logs / 2)
         scaling, gamma = plain.weighted(factors, self._units(spread))
         # The covariance is an overlap, of which densities have the square.
         gamma = 2 * gamma if self.request.gamma == "loo" else float(self.request.gamma)
         blend, importances = self._parts(spread, scaling, gamma, metric)
+        if self.link_of.may_have_prototypes:
+            blend.prototypes_ = PrototypeChoice(
+                self._rows,
+                self._truth,
+                self._mass,
+                kinds,
+                scaling,
+                columns.is_number,
+                self.request.scales_by_itself,
+            ).run(blend.n_components)
         plan = Plan(
             columns,
             scaling,
@@ -114,14 +127,14 @@ class BlendChoice:
             return ~is_number if not is_number.all() else is_number
         return np.ptp(spread, axis=0) > 0
 
-    def _sample(self, spread: NDArray[Any]) -> NDArray[np.intp]:
-        """Places of a few rows that neither depend on their order nor on units."""
+    def _kinds(self, spread: NDArray[Any]) -> NDArray[np.intp]:
+        """Places of rows that differ, in an order that follows from what they are."""
         places = np.arange(len(spread))
         if len(places) > _MOST_SEEN:
             places = np.sort(self.rng.choice(places, _MOST_SEEN, replace=False))
         codes = edged(spread[places], self._mass[places])[1]
         kept, _ = distinct_codes(codes, self._targets()[places], self._mass[places])
-        return places[kept[:PROCESS_ROWS]]
+        return places[kept]
 
     def _metric(self, rows: Floats, sample: NDArray[np.intp]) -> ProcessMetric:
         mass = self._mass[sample] / self._mass[sample].mean()
@@ -252,7 +265,7 @@ class BlendChoice:
         self, blend: BlendFeatures, state: State, judges: "Judges", strengths: Floats
     ) -> Floats:
         """Squared errors of the ridge regression on rows left out, for each λ."""
-        features = blend.whitened(blend.read(judges.rows).features)
+        features = blend.whitened(blend.features(judges.rows))
         products, cross, prior, _ = centred_sums(blend, state, self.link_of)
         with small_algebra(len(products)):
             return press_errors(
@@ -304,8 +317,12 @@ class Judges:
             solution.told_without(self.rows[some], mass[some])
             for some in np.array_split(np.arange(len(self.rows)), count)
         ]
-        ridge, cells = ([getattr(t, name) for t in told] for name in ("ridge", "cells"))
-        return Told(np.concatenate(ridge), np.concatenate(cells))
+        ridge, cells = (
+            np.concatenate([getattr(each, name) for each in told])
+            for name in ("ridge", "cells")
+        )
+        near = [each.near for each in told if each.near is not None]
+        return Told(ridge, cells, near=np.concatenate(near) if near else None)
 
 
 def _ranges(rows: NDArray[Any]) -> Floats:
@@ -330,4 +347,6 @@ def plan_blend(request: PlanRequest, batch: Batch, readout: Any) -> Plan:
         )
     target = readout.encode(batch.target, batch.weights)
     truth = readout.roots(target) ** 2
-    return BlendChoice(request, batch, truth, readout.blend_link).run()
+    choice = BlendChoice(request, batch, truth, readout.blend_link)
+    with progress(f"Choosing a blend for {len(batch):,} rows", lines=False):
+        return choice.run()

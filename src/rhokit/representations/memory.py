@@ -158,11 +158,11 @@ def estimate_cell_memory(feature_map: Any, load: Load) -> MemoryEstimate:
 def estimate_blend_memory(feature_map: Any, load: Load) -> MemoryEstimate:
     """Bytes for a blend: see :func:`estimate_memory`."""
     size, forest = feature_map.n_features, feature_map.forest_
-    d, cells = feature_map.n_columns_, forest.n_cells
-    sums = 8 * (load.n_outcomes * (size + cells) + size**2)
+    d, points = feature_map.n_columns_, feature_map.n_prototypes
+    sums = 8 * (load.n_outcomes * (size + feature_map.n_cells) + size**2)
     rows = feature_map.rows_per_block(load.batch_rows, load.n_outcomes, None, 1)
     numbers = 3 * size + 2 * d + 2 * forest.n_trees + 4 * load.n_outcomes
-    block = min(load.batch_rows, rows) * numbers * 8
+    block = min(load.batch_rows, rows) * (numbers + 2 * points) * 8
     nodes = len(forest.features) * 13
     judged = _JUDGED_COPIES * _JUDGED_ROWS * size * 8
     planned = _PLANNED_ROWS * (3 * d + 8) * 8 + 6 * size**2 * 8 + 10 * nodes
@@ -171,7 +171,7 @@ def estimate_blend_memory(feature_map: Any, load: Load) -> MemoryEstimate:
         sums=int(3 * sums),
         workers=int(blas_threads() * (2 * sums + block) + _LEARNING_REST),
         batch=int(load.batch_copies * load.batch_rows * (d + 1) * 8),
-        map=int(2 * nodes + 3 * feature_map.n_kernels**2 * 8),
+        map=int(2 * nodes + 3 * feature_map.n_kernels**2 * 8 + 3 * points * d * 8),
     )
 
 
