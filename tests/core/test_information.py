@@ -12,8 +12,12 @@ from rhokit.core import (
     effective_rank,
     fidelity,
     hilbert_schmidt_distance,
+    holevo_bound,
+    mutual_information,
     partial_trace,
     purity,
+    relative_entropies,
+    relative_entropy,
     trace_distance,
     von_neumann_entropy,
 )
@@ -150,6 +154,88 @@ class TestLaws:
         dims = (len(pair[0]), len(pair[1]))
         assert_close(partial_trace(both, dims, keep=0), rho)
         assert_close(partial_trace(both, dims, keep=1), sigma)
+
+
+class TestRelativeEntropy:
+    @pytest.mark.parametrize("dim", [1, 3, 5])
+    def test_is_the_definition(self, xp, dtype, rng, dim):
+        pair = [random_density(rng, dim, dtype) for _ in range(2)]
+        expected = np.array(oracle.relative_entropy(*pair))
+        found = relative_entropy(*arrays(xp, (2 * pair[0], pair[1])))
+        assert_close(found, expected, "solve")
+
+    def test_of_distributions(self, xp):
+        p, q = np.array([0.5, 0.5, 0]), np.array([0.2, 0.3, 0.5])
+        found = relative_entropy(*arrays(xp, (np.diag(p), np.diag(q))))
+        assert_close(found, np.array(np.sum(p[:2] * np.log(p[:2] / q[:2]))), "solve")
+        back = relative_entropy(*arrays(xp, (np.diag(q), np.diag(p))))
+        assert float(back) == math.inf
+
+    def test_inside_a_smaller_support(self, xp, dtype, rng):
+        basis = random_unitary(rng, 6, dtype)[:, :3]
+        small = [random_density(rng, 3, dtype) for _ in range(2)]
+        pair = [basis @ rho @ basis.conj().T for rho in small]
+        expected = np.array(oracle.relative_entropy(*small))
+        assert_close(relative_entropy(*arrays(xp, pair)), expected, "solve")
+        outside = random_density(rng, 6, dtype)
+        assert float(relative_entropy(*arrays(xp, (outside, pair[1])))) == math.inf
+
+    @given(pair=density_pairs())
+    def test_is_positive_and_above_the_distance(self, xp, pair):
+        rho, sigma = arrays(xp, pair)
+        found = relative_entropy(rho, sigma)
+        assert at_most(2 * trace_distance(rho, sigma) ** 2, found, "root")  # Pinsker
+        assert_close(relative_entropy(rho, rho), np.array(0.0), "root")
+
+    def test_stacks(self, xp, dtype, rng):
+        rho = np.stack([random_density(rng, 3, dtype) for _ in range(4)])
+        table = relative_entropy(*arrays(xp, (rho[:, None], rho[None])))
+        assert table.shape == (4, 4)
+        expected = np.array(oracle.relative_entropy(rho[1], rho[3]))
+        assert_close(table[1, 3], expected, "solve")
+        assert_close(relative_entropies(xp.asarray(2 * rho)), table, "root")
+
+
+class TestHolevoBound:
+    def test_is_the_mean_relative_entropy_to_the_mixture(self, xp, dtype, rng):
+        rho = np.stack([random_density(rng, 4, dtype) for _ in range(3)])
+        p = rng.dirichlet(np.ones(3))
+        mixture = np.tensordot(p, rho, axes=1)
+        expected = p @ [oracle.relative_entropy(each, mixture) for each in rho]
+        found = holevo_bound(xp.asarray(5 * rho), xp.asarray(2 * p))
+        assert_close(found, np.array(expected), "solve")
+
+    def test_is_the_mutual_information_with_an_orthogonal_label(self, xp, dtype, rng):
+        rho = np.stack([random_density(rng, 4, dtype) for _ in range(3)])
+        p = rng.dirichlet(np.ones(3))
+        joint = sum(
+            np.kron(p[k] * rho[k], np.diag(np.eye(3)[k])).astype(dtype)
+            for k in range(3)
+        )
+        expected = mutual_information(xp.asarray(joint), (4, 3))
+        found = holevo_bound(xp.asarray(rho), xp.asarray(p))
+        assert_close(found, expected, "solve")
+
+    def test_of_a_state_its_weights_count(self, xp, dtype, rng):
+        states = random_states(rng, 9, 4, dtype)
+        outcomes = rng.uniform(size=(9, 3))
+        state = DensityMatrix.from_states(xp.asarray(states), xp.asarray(outcomes))
+        expected = holevo_bound(state.normalized(), state.weight)
+        assert_close(holevo_bound(state), expected)
+        assert float(holevo_bound(state.normalized())) != float(expected)
+
+    def test_of_equal_and_of_orthogonal_ones(self, xp, rng):
+        rho = random_density(rng, 3)
+        found = holevo_bound(xp.asarray(np.stack([rho, rho])))
+        assert_close(found, np.array(0.0), "root")
+        apart = np.stack([np.outer(row, row) for row in np.eye(3)])
+        assert_close(holevo_bound(xp.asarray(apart)), np.array(math.log(3)), "solve")
+
+    def test_shapes(self, xp):
+        with pytest.raises(ValueError, match=r"shape \(..., K, D, D\)"):
+            holevo_bound(xp.eye(3))
+        with pytest.raises(ValueError, match="one for each of 2 matrices"):
+            holevo_bound(xp.stack([xp.eye(3), xp.eye(3)]), xp.ones(3))
 
 
 class TestPartialTrace:

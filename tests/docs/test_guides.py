@@ -21,6 +21,7 @@ GUIDES = (
     "scale",
     "mixed",
     "inspection",
+    "information",
     "plots",
     "onnx",
     "quantum",

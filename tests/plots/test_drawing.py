@@ -11,6 +11,7 @@ from rhokit.plots import (
     CalibrationDisplay,
     DensityDisplay,
     ImportanceDisplay,
+    InformationDisplay,
     IntervalDisplay,
     ScoreDisplay,
     SpectrumDisplay,
@@ -28,6 +29,9 @@ DRAW = {
     "score": lambda m, ax: ScoreDisplay.from_estimator(*m["density"], ax=ax),
     "spectrum": lambda m, ax: SpectrumDisplay.from_estimator(m["density"][0], ax=ax),
     "importance": lambda m, ax: ImportanceDisplay.from_estimator(
+        m["classes"][0], ax=ax
+    ),
+    "information": lambda m, ax: InformationDisplay.from_estimator(
         m["classes"][0], ax=ax
     ),
     "interval": lambda m, ax: IntervalDisplay.from_estimator(*m["values"], ax=ax),

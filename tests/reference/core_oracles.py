@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from scipy.linalg import logm
 
 
 def outer_sums(states, outcomes):
@@ -166,3 +167,20 @@ def softmax_states(values, n_landmarks, beta):
         scores = [math.exp(-beta * (value - point) ** 2) for point in grid]
         out.append([math.sqrt(score / sum(scores)) for score in scores])
     return np.array(out)
+
+
+def partial_transpose_loops(rho, dims, part):
+    """Indices of one part exchanged, entry by entry."""
+    first, second = dims
+    turned = np.zeros_like(rho)
+    for i, j in np.ndindex(first, second):
+        for k, m in np.ndindex(first, second):
+            row, column = ((k, j), (i, m)) if part == 0 else ((i, m), (k, j))
+            place = row[0] * second + row[1], column[0] * second + column[1]
+            turned[place] = rho[i * second + j, k * second + m]
+    return turned
+
+
+def relative_entropy(rho, sigma):
+    """By logarithms of matrices."""
+    return np.trace(rho @ (logm(rho) - logm(sigma))).real

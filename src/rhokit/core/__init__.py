@@ -1,5 +1,12 @@
 """The maths, on any array that follows the array API (NumPy, torch)."""
 
+from rhokit.core.bipartite import (
+    entanglement_entropy,
+    mutual_information,
+    negativity,
+    partial_trace,
+    partial_transpose,
+)
 from rhokit.core.blend import BlendSums
 from rhokit.core.cells import CellMoments, CellSums
 from rhokit.core.density_matrix import DensityMatrix, LowRankDensityMatrix
@@ -8,8 +15,10 @@ from rhokit.core.information import (
     effective_rank,
     fidelity,
     hilbert_schmidt_distance,
-    partial_trace,
+    holevo_bound,
     purity,
+    relative_entropies,
+    relative_entropy,
     trace_distance,
     von_neumann_entropy,
 )
@@ -56,21 +65,28 @@ __all__ = [
     "cosine_states",
     "cross_entropy",
     "effective_rank",
+    "entanglement_entropy",
     "factor_born",
     "factor_trace",
     "fidelity",
     "gaussian_columns",
     "gaussian_log_norm",
     "hilbert_schmidt_distance",
+    "holevo_bound",
     "leave_one_out",
     "log_measured",
     "log_posterior",
+    "mutual_information",
     "negative_log_likelihood",
+    "negativity",
     "normalize_states",
     "onehot_states",
     "partial_trace",
+    "partial_transpose",
     "purity",
     "reduced_states",
+    "relative_entropies",
+    "relative_entropy",
     "softmax_states",
     "squared_error_and_variance",
     "state_spectrum",

@@ -6,9 +6,9 @@ its outcome axis first), and answers with one number per matrix.
 
 from typing import Any
 
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 
-from rhokit.core.arrays import Array, adjoint, real, squared_modulus
+from rhokit.core.arrays import Array, adjoint, conj, eps, real, squared_modulus
 from rhokit.core.density_matrix import DensityMatrix, LowRankDensityMatrix
 from rhokit.core.spectrum import spectral_entropy
 
@@ -24,7 +24,7 @@ def purity(state: State) -> Array:
     >>> float(purity(np.diag([0.5, 0.5])))
     0.5
     """
-    rho = _trace_one(state)
+    rho = at_trace_one(state)
     return _sum_of_squares(rho)
 
 
@@ -37,14 +37,14 @@ def von_neumann_entropy(state: State) -> Array:
     >>> round(float(von_neumann_entropy(np.diag([0.5, 0.5]))), 6)
     0.693147
     """
-    rho = _trace_one(state)
+    rho = at_trace_one(state)
     xp = array_namespace(rho)
     return spectral_entropy(xp.clip(xp.linalg.eigvalsh(rho), 0, None))
 
 
 def effective_rank(state: State) -> Array:
     r""":math:`e^{S(\rho)}`: how many directions the state really uses."""
-    return array_namespace(_matrices(state)).exp(von_neumann_entropy(state))
+    return array_namespace(matrices_of(state)).exp(von_neumann_entropy(state))
 
 
 def fidelity(left: State, right: State) -> Array:
@@ -56,7 +56,7 @@ def fidelity(left: State, right: State) -> Array:
     >>> round(float(fidelity(np.diag([1.0, 0.0]), np.diag([0.5, 0.5]))), 6)
     0.5
     """
-    rho, sigma = _trace_one(left), _trace_one(right)
+    rho, sigma = at_trace_one(left), at_trace_one(right)
     xp = array_namespace(rho)
     overlaps = xp.linalg.svdvals(_square_root(rho) @ _square_root(sigma))
     return xp.sum(overlaps, axis=-1) ** 2
@@ -64,7 +64,7 @@ def fidelity(left: State, right: State) -> Array:
 
 def trace_distance(left: State, right: State) -> Array:
     r""":math:`\tfrac12\|\rho - \sigma\|_1`, in [0, 1] for matrices of trace one."""
-    difference = _matrices(left) - _matrices(right)
+    difference = matrices_of(left) - matrices_of(right)
     xp = array_namespace(difference)
     return xp.sum(xp.abs(xp.linalg.eigvalsh(difference)), axis=-1) / 2
 
@@ -75,49 +75,114 @@ def hilbert_schmidt_distance(left: State, right: State) -> Array:
     It is the distance of their mean embeddings under the density's own kernel
     :math:`\langle\phi(x),\phi(y)\rangle^2 \approx e^{-\gamma\|x-y\|^2}`.
     """
-    difference = _matrices(left) - _matrices(right)
+    difference = matrices_of(left) - matrices_of(right)
     return array_namespace(difference).sqrt(_sum_of_squares(difference))
 
 
-def partial_trace(state: State, dims: tuple[int, int], keep: int) -> Array:
-    r"""Trace out one side of a bipartite state.
+def relative_entropy(left: State, right: State) -> Array:
+    r""":math:`S(\rho\|\sigma) = \mathrm{tr}\,\rho(\log\rho - \log\sigma)` in nats.
 
-    Parameters
-    ----------
-    state : matrices of shape (..., D0·D1, D0·D1)
-        With the index of the second factor running fastest, as ``kron`` gives it.
-    dims : (D0, D1)
-    keep : 0 or 1
-        The factor that stays.
+    How fast, per row that comes from ρ and is measured, evidence grows against σ: zero
+    for equal states, not symmetric, and infinite where ρ has a share beyond rounding
+    (the root of the machine epsilon) outside of what σ reaches.
 
     Examples
     --------
     >>> import numpy as np
-    >>> a, b = np.diag([0.2, 0.8]), np.diag([0.5, 0.25, 0.25])
-    >>> partial_trace(np.kron(a, b), (2, 3), keep=0)
-    array([[0.2, 0. ],
-           [0. , 0.8]])
+    >>> even, odd = np.diag([0.5, 0.5]), np.diag([1.0, 0.0])
+    >>> round(float(relative_entropy(odd, even)), 6), float(relative_entropy(even, odd))
+    (0.693147, inf)
     """
-    rho = _matrices(state)
+    rho, sigma = at_trace_one(left), at_trace_one(right)
+    decomposed = array_namespace(rho).linalg.eigh(sigma)
+    return _relative(rho, von_neumann_entropy(rho), *decomposed)
+
+
+def relative_entropies(states: State) -> Array:
+    """Relative entropy of each state (row) to each (column), shape (K, K), in nats.
+
+    The table of :func:`relative_entropy`, with one decomposition for each state.
+
+    Parameters
+    ----------
+    states : matrices of shape (K, D, D), or a state
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> pair = np.stack([np.diag([0.5, 0.5]), np.diag([0.9, 0.1])])
+    >>> relative_entropies(pair).round(3)
+    array([[0.   , 0.511],
+           [0.368, 0.   ]])
+    """
+    rho = at_trace_one(states)
     xp = array_namespace(rho)
-    first, second = dims
-    if tuple(rho.shape[-2:]) != (first * second, first * second):
+    values, vectors = xp.linalg.eigh(rho)
+    entropies = spectral_entropy(xp.clip(values, 0, None))
+    columns = [
+        _relative(rho, entropies, values[k, ...], vectors[k, ...])
+        for k in range(rho.shape[0])
+    ]
+    return xp.stack(columns, axis=-1)
+
+
+def holevo_bound(states: State, probabilities: Array | None = None) -> Array:
+    r"""Holevo's :math:`\chi = S(\sum_k p_k\rho_k) - \sum_k p_k S(\rho_k)`, in nats.
+
+    What any measurement of a state can tell, at most, about which of the ρ it was drawn
+    from. It is the mutual information of the state and an orthogonal label, and the
+    mean relative entropy of the ρ to their mixture.
+
+    Parameters
+    ----------
+    states : matrices of shape (..., K, D, D), or a state
+    probabilities : array of shape (..., K), optional
+        Brought to sum one. Without them the weights of a state's outcomes; of plain
+        matrices, all equal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> apart = np.stack([np.diag([1.0, 0.0]), np.diag([0.0, 1.0])])
+    >>> round(float(holevo_bound(apart)), 6), float(holevo_bound(apart, [1, 0]))
+    (0.693147, 0.0)
+    """
+    rho = at_trace_one(states)
+    if rho.ndim < 3:
         raise ValueError(
-            f"dims {dims} ask for a matrix of side {first * second}, "
-            f"got shape {tuple(rho.shape)}"
+            f"holevo_bound takes matrices of shape (..., K, D, D), got {rho.shape}"
         )
-    if keep not in (0, 1):
-        raise ValueError(f"keep must be 0 or 1, got {keep!r}")
-    split = xp.reshape(rho, (*rho.shape[:-2], first, second, first, second))
-    # The pair of axes that is traced goes last.
-    lead = tuple(range(split.ndim - 4))
-    base = len(lead)
-    order = (0, 2, 1, 3) if keep == 0 else (1, 3, 0, 2)
-    split = xp.permute_dims(split, lead + tuple(base + axis for axis in order))
-    return xp.linalg.trace(split)
+    xp = array_namespace(rho)
+    entropies = von_neumann_entropy(rho)  # (..., K)
+    if probabilities is None:
+        probabilities = getattr(states, "weight", xp.ones_like(entropies))
+    shares = xp.asarray(probabilities, dtype=entropies.dtype, device=device(rho))
+    if shares.shape[-1] != rho.shape[-3]:
+        raise ValueError(
+            f"probabilities must be one for each of {rho.shape[-3]} matrices, got "
+            f"shape {tuple(shares.shape)}"
+        )
+    shares = shares / xp.sum(shares, axis=-1)[..., None]
+    mixture = xp.sum(xp.astype(shares, rho.dtype)[..., None, None] * rho, axis=-3)
+    found = von_neumann_entropy(mixture) - xp.sum(shares * entropies, axis=-1)
+    return xp.clip(found, 0, None)
 
 
-def _matrices(state: State) -> Array:
+def _relative(rho: Array, entropy: Array, values: Array, vectors: Array) -> Array:
+    """Relative entropy of ρ, whose entropy is known, to σ by its eigenvectors."""
+    xp = array_namespace(rho)
+    weights = real(xp.sum(conj(vectors) * (rho @ vectors), axis=-2))  # (..., D)
+    rounding = eps(values)
+    least = values.shape[-1] * rounding * xp.max(values, axis=-1)[..., None]
+    reached = values > least
+    outside = xp.sum(xp.where(reached, xp.zeros_like(weights), weights), axis=-1)
+    logs = xp.log(xp.where(reached, values, xp.ones_like(values)))
+    found = xp.clip(-entropy - xp.sum(weights * logs, axis=-1), 0, None)
+    return xp.where(outside > rounding**0.5, xp.full_like(found, xp.inf), found)
+
+
+def matrices_of(state: State) -> Array:
+    """The density matrices of a state, or the matrices themselves."""
     if isinstance(state, DensityMatrix | LowRankDensityMatrix):
         return state.normalized()
     shape: Any = tuple(state.shape)
@@ -126,8 +191,9 @@ def _matrices(state: State) -> Array:
     return state
 
 
-def _trace_one(state: State) -> Array:
-    rho = _matrices(state)
+def at_trace_one(state: State) -> Array:
+    """Its matrices, divided by their traces."""
+    rho = matrices_of(state)
     xp = array_namespace(rho)
     trace = real(xp.linalg.trace(rho))
     return rho / xp.astype(trace, rho.dtype)[..., None, None]

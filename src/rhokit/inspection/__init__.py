@@ -14,6 +14,11 @@ from rhokit.inspection.histograms import (
     value_edges,
     view,
 )
+from rhokit.inspection.information import (
+    JointInformation,
+    column_information,
+    joint_information,
+)
 from rhokit.inspection.labels import (
     Confusion,
     PredictedLabels,
@@ -56,6 +61,7 @@ __all__ = [
     "Description",
     "Histogram",
     "InspectedRows",
+    "JointInformation",
     "LabelSummary",
     "NoMarginalError",
     "PredictedLabels",
@@ -68,12 +74,14 @@ __all__ = [
     "can_leave_out",
     "category_probabilities",
     "class_reliability",
+    "column_information",
     "confusion",
     "describe",
     "histogram",
     "inside",
     "inspect_rows",
     "interval_reliability",
+    "joint_information",
     "kind_of",
     "landmark_reach",
     "least_likely",

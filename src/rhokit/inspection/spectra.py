@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from rhokit.core import Spectrum, state_spectrum
 from rhokit.fast import small_algebra
 from rhokit.inspection.subjects import fitted_model
+from rhokit.models import Model
 
 # Larger matrices of a grid are not formed.
 _MOST_GRID_POINTS = 2048
@@ -32,6 +33,27 @@ def matrix_size(estimator: Any) -> int | None:
     if not model.representation.has_matrix:
         return None
     return int(model.plan.feature_map.n_components_)
+
+
+def model_with_matrix(estimator: Any, what: str) -> Model:
+    """The model of an estimator, if its density matrix can be formed.
+
+    ``what`` is the function that asks, for errors.
+    """
+    model, size = fitted_model(estimator), matrix_size(estimator)
+    if size is None:
+        raise TypeError(
+            "a model with a density matrix must be given, got "
+            f"{type(estimator).__name__}, which holds a {model.plan.representation}: "
+            'fit with feature_map="landmarks", say'
+        )
+    if model.plan.representation == "series" and size > _MOST_GRID_POINTS:
+        raise ValueError(
+            f"{what}: the matrix of this model's grid would have {size:,} rows, more "
+            f'than {_MOST_GRID_POINTS:,}: fit with feature_map="landmarks", or with a '
+            "smaller gamma"
+        )
+    return model
 
 
 def spectrum(estimator: Any, *, outcomes: str = "auto", rank: Any = None) -> Spectrum:
@@ -62,18 +84,7 @@ def spectrum(estimator: Any, *, outcomes: str = "auto", rank: Any = None) -> Spe
     >>> found.eigenvalues.shape, found.ranks
     ((1, 64), (16,))
     """
-    model, size = fitted_model(estimator), matrix_size(estimator)
-    if size is None:
-        raise TypeError(
-            "a model with a density matrix must be given, got "
-            f"{type(estimator).__name__}"
-        )
-    if model.plan.representation == "series" and size > _MOST_GRID_POINTS:
-        raise ValueError(
-            f"spectrum: the matrix of this model's grid would have {size:,} rows, more "
-            f'than {_MOST_GRID_POINTS:,}: fit with feature_map="landmarks", or with a '
-            "smaller gamma"
-        )
+    model = model_with_matrix(estimator, "spectrum")
     state, pools = model.state, is_pooled(model.state, outcomes)
     if pools:
         state = pooled(state)

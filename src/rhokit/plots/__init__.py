@@ -10,6 +10,7 @@ from rhokit.plots.comparison import ComparisonDisplay
 from rhokit.plots.density import DensityDisplay
 from rhokit.plots.explanation import ExplanationDisplay
 from rhokit.plots.importance import ImportanceDisplay
+from rhokit.plots.information import InformationDisplay
 from rhokit.plots.interval import IntervalDisplay
 from rhokit.plots.score import ScoreDisplay
 from rhokit.plots.spectrum import SpectrumDisplay
@@ -20,6 +21,7 @@ __all__ = [
     "DensityDisplay",
     "ExplanationDisplay",
     "ImportanceDisplay",
+    "InformationDisplay",
     "IntervalDisplay",
     "ScoreDisplay",
     "SpectrumDisplay",
