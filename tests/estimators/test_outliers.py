@@ -48,6 +48,13 @@ def test_tail_rises_without_ties_beyond_the_last_value():
     assert far[0] > np.log(101)
 
 
+@pytest.mark.parametrize("weight", [1e-300, 1.7e308])
+def test_tail_of_rows_that_weigh_next_to_nothing_or_much(weight):
+    values = np.arange(25.0)
+    tail = Tail.of(values, np.full(25, weight))
+    assert_allclose(tail.rate, Tail.of(values, np.ones(25)).rate)
+
+
 # ---- distances -----------------------------------------------------------------------
 
 

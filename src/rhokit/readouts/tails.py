@@ -49,18 +49,20 @@ class Tail:
         is_new = np.diff(ascending, prepend=-np.inf) > _ROUNDING
         distinct, place = ascending[is_new], np.empty(len(order), dtype=np.intp)
         place[order] = is_new.cumsum() - 1
+        # In units of the heaviest row, so that no sum is beyond all numbers.
+        weights, one = weights / weights.max(), 1 / weights.max()
         weight: Any = np.bincount(place, weights)
         own: Any = np.full(len(distinct), np.inf)
         np.minimum.at(own, place, weights)
         total = float(weight.sum())
         # The row itself counts as one, however little it weighs.
-        reached = weight[::-1].cumsum()[::-1] + np.maximum(1 - own, 0)
-        shares = np.minimum(reached / (total + 1), 1.0)
+        reached = weight[::-1].cumsum()[::-1] + np.maximum(one - own, 0)
+        shares = np.minimum(reached / (total + one), 1.0)
         beyond = weight.cumsum() > (1 - _TAIL) * total
         start = distinct[np.argmax(beyond)]
         excess = np.average(distinct[beyond] - start, weights=weight[beyond])
         rate = 1 / max(float(excess), 1 / _MOST_RATE)
-        return cls(distinct, -np.log(shares), rate, 1 / (total + 1))
+        return cls(distinct, -np.log(shares), rate, float(one / (total + one)))
 
     def surprise(self, values: Floats) -> Floats:
         """Surprise of values (n,), shape (n,)."""
