@@ -11,6 +11,7 @@ MOST_VALUES = 256
 # Rows for each value, that no others are to be expected; and rows that are looked at
 # before all of them are.
 _ROWS_PER_VALUE, _FIRST_ROWS = 10, 5000
+_ALL_ARE_WHOLE = 2.0**52  # from here on floats have no fractions
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,7 @@ class ColumnSupport:
             most = min(MOST_VALUES, total / _ROWS_PER_VALUE)
             if len(distinct) <= most:
                 return cls(tuple(distinct.astype(float).tolist()), True)
-        is_whole = (first == np.rint(first)).all() and (values == np.rint(values)).all()
-        if not is_whole:
+        if not (_are_whole(first) and _are_whole(values)):
             return None
         return cls((float(values.min()), float(values.max())), False)
 
@@ -63,3 +63,9 @@ class ColumnSupport:
             return np.clip(np.rint(drawn), known[0], known[-1])
         middles = (known[1:] + known[:-1]) / 2
         return np.asarray(known[np.searchsorted(middles, drawn)])
+
+
+def _are_whole(values: NDArray[Any]) -> bool:
+    """Whether numbers (n,) are whole ones, and so small that they need not be."""
+    is_whole = (values == np.rint(values)) & (np.abs(values) < _ALL_ARE_WHOLE)
+    return bool(is_whole.all())

@@ -80,7 +80,7 @@ def test_a_latent_density_is_trained_beside_a_detector(run):
     _, printed = run("latent_anomalies.py", "--epochs", 3, "--rows", 400)
     found = dict(re.findall(r"([a-z ]+) (\d\.\d+)", printed.replace(", ", "\n")))
     assert list(found) == ["on the rows", "behind the encoder", "joint"]
-    assert float(found["on the rows"]) > 0.6
+    assert min(map(float, found.values())) > 0.5
 
 
 def test_streams_beside_river(run):

@@ -14,11 +14,11 @@ from rhokit.fast.blocks import one_worker
 
 
 def blas_limits():
-    """Numbers of threads that BLAS libraries may use now."""
+    """Numbers of threads that BLAS libraries may use now, where they have any."""
     return {
         library["num_threads"]
         for library in threadpool_info()
-        if library["user_api"] == "blas"
+        if library["user_api"] == "blas" and library["threading_layer"] != "disabled"
     }
 
 

@@ -81,7 +81,7 @@ def with_grid(gamma, widths):
     def change(draft):
         in_model = "estimator" in draft.tree
         for columns in (draft.map["columns"], *([draft.columns] if in_model else [])):
-            columns["width"] = d
+            columns.update(width=d, supports=None)
         draft.map["parameters"]["gamma"] = gamma
         draft.fitted.update(tail=grid.tail, cut=grid.cut)
         for key, value in zip((*BOX, SHAPE), values, strict=True):

@@ -123,7 +123,8 @@ def category_probabilities(estimator: Any, column: int) -> dict[Any, float]:
     Returns
     -------
     probabilities : dict
-        By category; empty where the model's columns have no schema.
+        By category; what is missing to one is that of categories that were not
+        learned. Empty where the model's columns have no schema.
 
     Raises
     ------
