@@ -52,8 +52,10 @@ class ColumnSupport:
             most = min(MOST_VALUES, total / _ROWS_PER_VALUE)
             if len(distinct) <= most:
                 return cls(tuple(distinct.astype(float).tolist()), True)
-        if not (_are_whole(first) and _are_whole(values)):
-            return None
+        for some in (first, values):  # the first ones say it of most columns
+            is_whole = (some == np.rint(some)) & (np.abs(some) < _ALL_ARE_WHOLE)
+            if not is_whole.all():
+                return None
         return cls((float(values.min()), float(values.max())), False)
 
     def settled(self, drawn: NDArray[Any]) -> NDArray[Any]:
@@ -63,9 +65,3 @@ class ColumnSupport:
             return np.clip(np.rint(drawn), known[0], known[-1])
         middles = (known[1:] + known[:-1]) / 2
         return np.asarray(known[np.searchsorted(middles, drawn)])
-
-
-def _are_whole(values: NDArray[Any]) -> bool:
-    """Whether numbers (n,) are whole ones, and so small that they need not be."""
-    is_whole = (values == np.rint(values)) & (np.abs(values) < _ALL_ARE_WHOLE)
-    return bool(is_whole.all())
