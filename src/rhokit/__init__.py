@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # what type checkers and editors see
         testing,
     )
     from rhokit.core import DensityMatrix, LowRankDensityMatrix, ToeplitzDensityMatrix
-    from rhokit.drift import compare
+    from rhokit.drift import compare, find_changes
     from rhokit.errors import DataError
     from rhokit.estimators import (
         DMKDE,
@@ -93,6 +93,7 @@ __all__ = [
     "export",
     "export_onnx",
     "features",
+    "find_changes",
     "fit_batches",
     "fit_files",
     "inspection",
@@ -141,6 +142,7 @@ _HOME = {
     "compare": "rhokit.drift",
     "dumps": "rhokit.io",
     "export_onnx": "rhokit.export",
+    "find_changes": "rhokit.drift",
     "fit_batches": "rhokit.streams",
     "fit_files": "rhokit.streams",
     "load": "rhokit.io",

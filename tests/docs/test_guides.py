@@ -14,6 +14,7 @@ GUIDES = (
     "values",
     *(f"coming-from/{path.stem}" for path in sorted(DOCS.glob("coming-from/*.md"))),
     "anomalies",
+    "drift",
     "grids",
     "blend",
     "mosaic",

@@ -2,5 +2,18 @@
 
 from rhokit.drift.comparing import compare
 from rhokit.drift.comparison import ColumnChange, Comparison, PairChange
+from rhokit.drift.finding import find_changes
+from rhokit.drift.timeline import Timeline, Track
+from rhokit.drift.watch import ChangePoint, Watch
 
-__all__ = ["ColumnChange", "Comparison", "PairChange", "compare"]
+__all__ = [
+    "ChangePoint",
+    "ColumnChange",
+    "Comparison",
+    "PairChange",
+    "Timeline",
+    "Track",
+    "Watch",
+    "compare",
+    "find_changes",
+]

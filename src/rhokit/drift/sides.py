@@ -76,6 +76,8 @@ def side_of(given: Any, names: Sequence[str] | None, target: str | None) -> Side
     model = _model_of(given)
     if model is not None:
         return _side_of_model(model, target)
+    if isinstance(given, Table):
+        return Side(given)
     if isinstance(given, tuple):
         if len(given) != 2:
             raise ValueError(

@@ -252,6 +252,25 @@ def _of_codes(name: str, known: Any, codes: NDArray[np.intp]) -> Column:
     return _categories(name, [*known, UNSEEN], codes)
 
 
+def stacked(tables: Sequence[Table]) -> Table:
+    """Rows of tables of the same columns, one after the other."""
+    columns = []
+    for parts in zip(*(table.columns for table in tables), strict=True):
+        if all(part.labels is None for part in parts):
+            alike = list(parts)
+        else:
+            texts = [_as_categories(part) for part in parts]
+            seen = dict.fromkeys(label for part in texts for label in part.labels or ())
+            alike = [part.coded_by(tuple(seen)) for part in texts]
+        values = np.concatenate([part.values for part in alike])
+        columns.append(replace(alike[0], values=values))
+    return replace(
+        tables[0],
+        columns=tuple(columns),
+        total=sum(table.total for table in tables),
+    )
+
+
 def side_by_side(old: Table, new: Table) -> tuple[Table, Table]:
     """Both tables with the same columns, and the same labels of categories.
 

@@ -14,6 +14,7 @@ from rhokit.plots.information import InformationDisplay
 from rhokit.plots.interval import IntervalDisplay
 from rhokit.plots.score import ScoreDisplay
 from rhokit.plots.spectrum import SpectrumDisplay
+from rhokit.plots.timeline import TimelineDisplay
 
 __all__ = [
     "CalibrationDisplay",
@@ -25,4 +26,5 @@ __all__ = [
     "IntervalDisplay",
     "ScoreDisplay",
     "SpectrumDisplay",
+    "TimelineDisplay",
 ]

@@ -7,5 +7,13 @@ apart from their pictures and words: :func:`gather` returns them as plain datacl
 from rhokit.report.comparison import write_comparison
 from rhokit.report.facts import Facts, gather
 from rhokit.report.page import render, write_report
+from rhokit.report.timeline import write_timeline
 
-__all__ = ["Facts", "gather", "render", "write_comparison", "write_report"]
+__all__ = [
+    "Facts",
+    "gather",
+    "render",
+    "write_comparison",
+    "write_report",
+    "write_timeline",
+]

@@ -14,6 +14,7 @@ from rhokit.cli.commands.demo import demo
 from rhokit.cli.commands.detect import detect
 from rhokit.cli.commands.export import export
 from rhokit.cli.commands.fit import fit
+from rhokit.cli.commands.history import history
 from rhokit.cli.commands.info import info
 from rhokit.cli.commands.merge import merge
 from rhokit.cli.commands.predict import predict
@@ -22,7 +23,7 @@ from rhokit.cli.commands.score import score
 
 PANELS: dict[str, tuple[Callable[..., int | None], ...]] = {
     "Learn": (fit, merge),
-    "Ask": (detect, score, predict, anomalies, compare),
+    "Ask": (detect, score, predict, anomalies, compare, history),
     "Show and hand on": (info, report, export, demo),
 }
 """Every command, under the headings of ``rhokit --help``."""
