@@ -21,6 +21,7 @@ SECTIONS = (
     "scale",
     "grid",
     "surface",
+    "drift",
 )
 _RESULTS = Path(__file__).parents[1] / "results" / "goals"
 

@@ -54,7 +54,7 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from rhokit.io import ModelFileError, dumps, load, loads, save
     from rhokit.nn import DMKDESGD, DMKDClassifierSGD, QMClassifierSGD, QMRegressorSGD
     from rhokit.report import write_report
-    from rhokit.streams import Stream, fit_batches, fit_files
+    from rhokit.streams import History, Stream, fit_batches, fit_files
 
 __version__ = "0.1.0.dev0"
 
@@ -68,6 +68,7 @@ __all__ = [
     "DensityMatrix",
     "FourierFeatures",
     "GridFeatures",
+    "History",
     "LandmarkFeatures",
     "LowRankDensityMatrix",
     "MeanEmbeddingKDE",
@@ -124,6 +125,7 @@ _HOME = {
     "DensityMatrix": "rhokit.core",
     "FourierFeatures": "rhokit.features",
     "GridFeatures": "rhokit.features",
+    "History": "rhokit.streams",
     "LandmarkFeatures": "rhokit.features",
     "MosaicFeatures": "rhokit.features",
     "LowRankDensityMatrix": "rhokit.core",

@@ -182,12 +182,15 @@ class Batch:
         Labels or values as they were given.
     weights : array of shape (n,), optional
         None where all are one.
+    times : array of shape (n,), optional
+        When they came, where streams keep a history.
     """
 
     rows: NDArray[Any]
     columns: Columns
     target: NDArray[Any] | None = None
     weights: NDArray[np.float64] | None = None
+    times: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -206,7 +209,9 @@ class Batch:
         """Some of the rows: a slice, places, or a mask."""
         target = None if self.target is None else self.target[which]
         weights = None if self.weights is None else self.weights[which]
-        return replace(self, rows=self.rows[which], target=target, weights=weights)
+        times = None if self.times is None else self.times[which]
+        rows = self.rows[which]
+        return replace(self, rows=rows, target=target, weights=weights, times=times)
 
     def told(self, *, bounded: bool) -> "Batch":
         """These rows, whose columns have learned from them what values they have.

@@ -57,7 +57,7 @@ class Side:
         else:
             rows = wide_rows(self.table, model.plan.columns)
             found = model.readout.foretold(model, model.log_measured(rows))
-        return [] if found is None else _outcome_columns(found, "prediction", None)
+        return [] if found is None else outcome_columns(found, "prediction", None)
 
 
 def side_of(given: Any, names: Sequence[str] | None, target: str | None) -> Side:
@@ -84,7 +84,7 @@ def side_of(given: Any, names: Sequence[str] | None, target: str | None) -> Side
                 f"rows to compare must be X or (X, y), got a tuple of {len(given)}"
             )
         table = table_of(given[0], names)
-        for column in _outcome_columns(np.asarray(given[1]), _TARGET, target):
+        for column in outcome_columns(np.asarray(given[1]), _TARGET, target):
             table = table.with_column(column)
         return Side(table)
     return _side_of_rows(given, names, target)
@@ -133,7 +133,7 @@ def _side_of_model(model: Model, target: str | None) -> Side:
     table = table_of_rows(sample.rows, model.plan.columns, model.total_weight)
     if model.readout.has_target:
         decoded = model.readout.decoded(sample.target)
-        for column in _outcome_columns(decoded, _TARGET, target):
+        for column in outcome_columns(decoded, _TARGET, target):
             table = table.with_column(column)
     return Side(table.take(places), model, places)
 
@@ -157,7 +157,7 @@ def fair_places(sample: RowSample) -> NDArray[np.intp]:
     return np.asarray(rng.permutation(places))
 
 
-def _outcome_columns(found: Any, role: str, name: str | None) -> list[Column]:
+def outcome_columns(found: Any, role: str, name: str | None) -> list[Column]:
     """Targets or predictions (n,) or (n, t) as columns."""
     values = np.asarray(found)
     values = values.reshape(len(values), -1)

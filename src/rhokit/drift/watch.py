@@ -329,7 +329,12 @@ class Watch:
         grown, _ = self.settling.after(table)
         last = self.changes[-1]
         found = grown.change(last.noticed, self.rate)
-        found = replace(found, began=last.began)
+        found = replace(
+            found,
+            began=last.began,
+            began_time=last.began_time,
+            noticed_time=last.noticed_time,
+        )
         over = self.n_rows + len(table) >= segment.start + segment.warm_up
         changes = (*self.changes[:-1], found)
         return replace(self, changes=changes, settling=None if over else grown)

@@ -1,7 +1,16 @@
 """Learning from what does not fit in memory, or never ends."""
 
 from rhokit.streams.fitting import fit_batches, fit_files
+from rhokit.streams.history import History, Period
 from rhokit.streams.learner import Stream
 from rhokit.streams.reading import read_frames, typical_values
 
-__all__ = ["Stream", "fit_batches", "fit_files", "read_frames", "typical_values"]
+__all__ = [
+    "History",
+    "Period",
+    "Stream",
+    "fit_batches",
+    "fit_files",
+    "read_frames",
+    "typical_values",
+]

@@ -76,11 +76,13 @@ def joined(batches: list[Batch]) -> Batch:
     if targets:
         form = TargetForm.of(targets[0])
         targets = [form.fitted(target) for target in targets]
+    times = [batch.times for batch in batches if batch.times is not None]
     return replace(
         first,
         rows=np.concatenate([batch.rows for batch in batches]),
         target=np.concatenate(targets) if targets else None,
         weights=np.concatenate([b.mass for b in batches]) if weighted else None,
+        times=None if first.times is None else np.concatenate(times),
     )
 
 

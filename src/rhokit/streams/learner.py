@@ -2,16 +2,19 @@
 
 from copy import copy
 from dataclasses import replace
-from numbers import Integral, Real
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rhokit.batch import Batch
-from rhokit.errors import DataError, RefusedRows
+from rhokit.errors import RefusedRows
 from rhokit.estimators.base import OnePassEstimator
 from rhokit.streams.buffer import copied
-from rhokit.streams.learning import become, check_one_pass, learn
+from rhokit.streams.clock import Clock
+from rhokit.streams.history import History
+from rhokit.streams.learning import become, check_one_pass, learn, prepared
+from rhokit.streams.options import check_level, check_memory, check_positive
 from rhokit.streams.single_rows import RowChecker
 from rhokit.streams.stream_state import StreamState, at_row, slide
 
@@ -53,6 +56,9 @@ class Stream:
         Of detectors of outliers: learn only rows whose p-value is above this, and skip
         the others, once ``warm_up`` rows have been learned. Windows and half-lives
         count learned rows. A change that comes all at once is then never learned.
+    history : int or History, optional
+        Keep models of past periods, the shortest of so many rows, and watch for
+        changes.
 
     Attributes
     ----------
@@ -62,6 +68,8 @@ class Stream:
         Those of them that were not learned, since they looked like outliers.
     model : one-pass model
         The estimator, with everything learned that came so far.
+    history : History or None
+        Its past, with everything learned that came so far.
 
     Examples
     --------
@@ -96,12 +104,13 @@ class Stream:
         warm_up: int = 1000,
         buffer_rows: int = 1024,
         learn_above: float | None = None,
+        history: "int | History | None" = None,
     ) -> None:
         check_one_pass(estimator)
-        _check_memory(half_life, window)
-        _check_level(learn_above, estimator)
+        check_memory(half_life, window)
+        check_level(learn_above, estimator)
         for name, count in {"warm_up": warm_up, "buffer_rows": buffer_rows}.items():
-            _check_count(name, count)
+            check_positive(name, count)
         self._estimator = estimator
         self._half_life, self._window = half_life, window
         self._warm_up, self._buffer_rows = warm_up, buffer_rows
@@ -109,10 +118,13 @@ class Stream:
         fitted = estimator.is_prepared and estimator.state_ is not None
         self._trusted = 0 if fitted else warm_up
         known = estimator.plan_.columns if estimator.is_prepared else None
-        self._state = StreamState(copy(estimator))
+        self._state = StreamState(copy(estimator), history=History.of(history))
         self._rows = RowChecker(self._state.work, known)
+        self._clock = Clock(self._state.history)
 
-    def learn_one(self, x: Any, y: Any = None, weight: float = 1.0) -> None:
+    def learn_one(
+        self, x: Any, y: Any = None, weight: float = 1.0, *, time: Any = None
+    ) -> None:
         """Learn a row.
 
         Errors tell its position: the number of rows that came before, without those
@@ -125,23 +137,29 @@ class Stream:
         y : optional
             Its target.
         weight : float, default=1.0
+        time : float, date or ISO text, optional
+            When it came, for the history: none before those that came.
         """
         single = self._state.single
         try:
-            single.append(self._rows.single(x, y, weight))
+            row, now = self._rows.single(x, y, weight), self._clock.of(time)
+            single.append(row._replace(time=self._clock.tick(now)))
         except ValueError as error:
             raise at_row(error, self._state.next_position) from error
         if len(single) >= self._buffer_rows:
             self._learn_waiting()
 
-    def learn_many(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
+    def learn_many(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, time: Any = None
+    ) -> None:
         """Learn rows (n, d), with targets and weights if they have any.
 
         All of them, or none where one of them is refused: the error tells its row,
-        counted from the first of these.
+        counted from the first of these. ``time``, for the history, says when each came.
         """
         self._gather_single()
         batch = self._rows.batch(self._state.work, X, y, sample_weight)
+        batch = self._clock.stamped(batch, time)
         self._state.waiting.add(batch)
         try:
             if self._state.waiting.n_rows >= self._buffer_rows:
@@ -226,6 +244,13 @@ class Stream:
         return become(self._estimator, work, columns)
 
     @property
+    def history(self) -> "History | None":
+        """The past, with everything learned that came so far; None if none is kept."""
+        self._gather_single()
+        self._learn_all()
+        return self._state.history
+
+    @property
     def n_seen(self) -> int:
         """Rows that came so far and were not refused."""
         return self._state.n_seen
@@ -282,7 +307,7 @@ class Stream:
             return True
         batch = state.waiting.peek().seen()
         if len(batch):
-            self._state = replace(state, work=_prepared(state.work, batch))
+            self._state = replace(state, work=prepared(state.work, batch))
         return bool(len(batch))
 
     # ---- learning --------------------------------------------------------------------
@@ -305,23 +330,30 @@ class Stream:
 
     def _after(self, state: StreamState, n_rows: int) -> StreamState:
         """The state once the first rows have been learned."""
-        work, block = copy(state.work), state.waiting.peek().take(slice(n_rows))
+        work, whole = copy(state.work), state.waiting.peek().take(slice(n_rows))
+        usual = None
         if self._learn_above is not None:
-            block = self._usual(work, block, state.n_learned)
+            usual = self._usual(work, whole, state.n_learned)
+        block = whole if usual is None else whole.take(usual)
         changes: dict[str, Any] = {"n_skipped": state.n_skipped + n_rows - len(block)}
         if len(block):
             self._add(work, block)
             if self._window is not None:
                 held = slide(work, (*state.held, copied(block)), self._window)
                 changes["held"] = held
+        if state.history is not None:
+            past = replace(state.history, are_dates=bool(self._clock.are_dates))
+            changes["history"] = past.after(work, whole, usual)
         return state.learned(work, n_rows, **changes)
 
-    def _usual(self, work: OnePassEstimator, block: Batch, n_learned: int) -> Batch:
-        """The rows that look like others, and those that are trusted."""
+    def _usual(
+        self, work: OnePassEstimator, block: Batch, n_learned: int
+    ) -> NDArray[np.bool_]:
+        """Which rows look like others, or are trusted."""
         usual = np.arange(len(block)) < self._trusted - n_learned
         if work.state_ is not None and not usual.all():
             usual |= cast(Any, work).p_values(block) > self._learn_above
-        return block.take(usual)
+        return np.asarray(usual, dtype=bool)
 
     def _add(self, work: OnePassEstimator, block: Batch) -> None:
         if self._half_life is None:
@@ -334,54 +366,3 @@ class Stream:
             work.partial_fit(replace(block, weights=weights), decay=kept)
         elif work.state_ is not None:
             work.fade(kept)  # time passes all the same
-
-
-def _prepared(work: OnePassEstimator, batch: Batch) -> OnePassEstimator:
-    """A copy with a plan chosen from these rows.
-
-    Rows that stand in the way of any plan take no part; they are refused, each by
-    itself, when they are learned.
-    """
-    kept = np.arange(len(batch))
-    while True:
-        try:
-            return copy(work).prepare(batch.take(kept))
-        except DataError as error:
-            if error.row is None or len(kept) == 1:
-                raise
-            kept = np.delete(kept, error.row)
-
-
-def _check_memory(half_life: Any, window: Any) -> None:
-    """Refuse what says nothing about how the past is to be kept."""
-    if half_life is not None and window is not None:
-        raise ValueError("give either half_life or window, not both")
-    if half_life is not None and not _is_positive(half_life, Real):
-        raise ValueError(f"half_life must be a positive number, got {half_life!r}")
-    if window is not None:
-        _check_count("window", window)
-
-
-def _check_level(learn_above: Any, estimator: OnePassEstimator) -> None:
-    """Refuse what is no p-value, and models that have none."""
-    if learn_above is None:
-        return
-    if not (_is_positive(learn_above, Real) and learn_above < 1):
-        raise ValueError(
-            f"learn_above must be a number between 0 and 1, got {learn_above!r}"
-        )
-    if not hasattr(estimator, "p_values"):
-        raise TypeError(
-            "learn_above needs p-values, which a DMKDOutlierDetector has and a "
-            f"{type(estimator).__name__} has not"
-        )
-
-
-def _check_count(name: str, count: Any) -> None:
-    if not _is_positive(count, Integral):
-        raise ValueError(f"{name} must be an integer >= 1, got {count!r}")
-
-
-def _is_positive(value: Any, kind: type) -> bool:
-    is_number = isinstance(value, kind) and not isinstance(value, bool)
-    return is_number and bool(value > 0)

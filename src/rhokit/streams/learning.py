@@ -4,9 +4,11 @@ from copy import copy
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 
 from rhokit.batch import Batch, Columns
+from rhokit.errors import DataError
 from rhokit.estimators.base import OnePassEstimator
 from rhokit.plans.request import check_map
 from rhokit.plans.request import takes_categories as map_takes_categories
@@ -70,6 +72,22 @@ def with_names(
         return copy(estimator)
     plan = replace(plan, columns=replace(plan.columns, names=names))
     return estimator.with_model(replace(model, plan=plan))
+
+
+def prepared(work: OnePassEstimator, batch: Batch) -> OnePassEstimator:
+    """A copy with a plan chosen from these rows.
+
+    Rows that stand in the way of any plan take no part; they are refused, each by
+    itself, when they are learned.
+    """
+    kept = np.arange(len(batch))
+    while True:
+        try:
+            return copy(work).prepare(batch.take(kept))
+        except DataError as error:
+            if error.row is None or len(kept) == 1:
+                raise
+            kept = np.delete(kept, error.row)
 
 
 def compare_columns(estimator: OnePassEstimator, columns: Columns) -> None:

@@ -31,6 +31,7 @@ class SingleRow(NamedTuple):
     values: tuple[Any, ...]
     target: Any
     weight: float
+    time: float | None = None
 
 
 class RowChecker:
@@ -79,16 +80,17 @@ class RowChecker:
 
     def gathered(self, work: OnePassEstimator, single: list[SingleRow]) -> Batch:
         """Single rows as a batch."""
-        rows, targets, weights = zip(*single, strict=True)
+        rows, targets, weights, times = zip(*single, strict=True)
         target = None if targets[0] is None else np.array(targets)
         weighted = set(weights) != {1.0}
-        return self.batch(
+        batch = self.batch(
             work,
             self._array(rows),
             target,
             np.array(weights, float) if weighted else None,
             encoded=True,
         )
+        return batch if times[0] is None else replace(batch, times=np.array(times))
 
     def _array(self, rows: tuple[tuple[Any, ...], ...]) -> NDArray[Any]:
         if self._numeric:

@@ -10,6 +10,7 @@ from rhokit.batch import Batch
 from rhokit.errors import DataError
 from rhokit.estimators.base import OnePassEstimator
 from rhokit.streams.buffer import BatchBuffer
+from rhokit.streams.history import History
 from rhokit.streams.single_rows import SingleRow
 
 
@@ -37,6 +38,7 @@ class StreamState:
         Positions of rows that were refused before they came to wait.
     refused : tuple of DataError
         Of which nobody has been told yet.
+    history : History, optional
     """
 
     work: OnePassEstimator
@@ -48,6 +50,7 @@ class StreamState:
     n_skipped: int = 0
     gaps: tuple[int, ...] = ()
     refused: tuple[DataError, ...] = ()
+    history: History | None = None
 
     @property
     def n_seen(self) -> int:
