@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-import rhokit
 from rhokit import DMKDE, DMKDClassifier, DMKDOutlierDetector, History, Stream
 from rhokit.drift import Watch
 from rhokit.drift.tables import table_of
