@@ -5,10 +5,12 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+import rhokit
 from rhokit import DMKDE, DMKDClassifier, DMKDOutlierDetector, History, Stream
 from rhokit.drift import Watch
 from rhokit.drift.tables import table_of
 from rhokit.errors import DataError
+from rhokit.io.container import pack, unpack
 
 PLAIN = {"gamma": 1.0, "scale": None, "n_components": 8, "random_state": 0}
 
@@ -59,8 +61,9 @@ class TestPeriods:
 
     def test_any_split_gives_the_same(self):
         X = changing()
-        one = learned(X, pieces=[400, 407, 530, 2000]).history
-        other = learned(X, pieces=range(400, 6000, 333)).history
+        given = {"buffer_rows": 400}  # the first piece chooses the plan
+        one = learned(X, pieces=[400, 407, 530, 2000], **given).history
+        other = learned(X, pieces=range(400, 6000, 333), **given).history
         assert one.changes == other.changes
         assert [p.stop for p in one.periods] == [p.stop for p in other.periods]
         for a, b in zip(one.periods, other.periods, strict=True):
@@ -192,3 +195,111 @@ class TestTimes:
             Stream(DMKDE(**PLAIN)).learn_one([0.0], time=1)
         with pytest.raises(ValueError, match="period_rows must be"):
             Stream(DMKDE(**PLAIN), history=0)
+
+
+CASES = {
+    "plain": ({}, {}, lambda X: None),
+    "window": ({"window": 700}, {}, lambda X: None),
+    "fading": ({"half_life": 500.0}, {}, lambda X: None),
+    "labels": (
+        {"window": 300},
+        {"time": True},
+        lambda X: np.where(X[:, 0] > 0, "a", "b"),
+    ),
+}
+
+
+class TestFiles:
+    @pytest.mark.parametrize("name", CASES)
+    @pytest.mark.parametrize("at", [120, 1300, 2060])
+    def test_a_stream_goes_on_as_if_it_had_not_stopped(self, tmp_path, name, at):
+        options, extras, target = CASES[name]
+        X = changing(3000, 2000)
+        y = target(X)
+        model = DMKDE(**PLAIN) if y is None else DMKDClassifier(**PLAIN)
+        stream = Stream(model, history=100, warm_up=100, buffer_rows=64, **options)
+
+        def learn(into, start, stop):
+            days = np.datetime64("2020-01-01") + np.arange(start, stop)
+            given = {"time": days} if extras else {}
+            into.learn_many(
+                X[start:stop], None if y is None else y[start:stop], **given
+            )
+
+        learn(stream, 0, at)
+        stream.save(tmp_path / "stream")
+        again = Stream.load(tmp_path / "stream")
+        for each in (stream, again):
+            learn(each, at, 3000)
+        assert again.n_seen == stream.n_seen == 3000
+        assert again.n_held == stream.n_held
+        assert again.history.changes == stream.history.changes
+        assert len(again.history.changes) == 1
+        assert_allclose(again.model.state_.total, stream.model.state_.total, atol=1e-10)
+        for a, b in zip(again.history.periods, stream.history.periods, strict=True):
+            assert (a.start, a.stop, a.start_time) == (b.start, b.stop, b.start_time)
+            assert_allclose(a.model.state.total, b.model.state.total, atol=1e-10)
+
+    def test_what_is_no_stream_is_refused(self, tmp_path):
+        path = tmp_path / "stream"
+        stream = learned(changing(3000, 2000))
+        stream.save(path)
+        data = path.read_bytes()
+        rhokit.save(stream.model, tmp_path / "model")
+        with pytest.raises(rhokit.ModelFileError, match="something else"):
+            Stream.load(tmp_path / "model")
+        with pytest.raises(rhokit.ModelFileError, match="something else"):
+            rhokit.load(path)
+        path.write_bytes(data[:-100])
+        with pytest.raises(rhokit.ModelFileError, match="damaged"):
+            Stream.load(path)
+        with pytest.raises(ValueError, match="learned nothing yet"):
+            Stream(DMKDE(**PLAIN)).save(path)
+
+    def test_hostile_trees_are_refused(self, tmp_path):
+        """Whatever a value becomes, an error of ours says that it does not fit."""
+        learned(changing(3000, 2000)).save(tmp_path / "stream")
+        tree, tensors = unpack((tmp_path / "stream").read_bytes())
+        values = (None, -1, 2**70, "x", [], {}, 1e300)
+        cases = [(place, bad) for place in leaves(tree) for bad in values]
+        some = np.random.default_rng(0).permutation(len(cases))[:150]
+        assert (
+            sum(self.is_refused(tree, tensors, cases[k], tmp_path) for k in some) > 80
+        )
+
+    @staticmethod
+    def is_refused(tree, tensors, case, folder):
+        (folder / "bad").write_bytes(pack(changed(tree, *case), tensors))
+        try:
+            Stream.load(folder / "bad").learn_many(rows(300))
+        except rhokit.ModelFileError:
+            return True
+        except DataError:  # loaded, and refuses rows by what it says
+            return False
+        return False
+
+    def test_tensors_of_other_shapes_are_refused(self, tmp_path):
+        learned(changing(3000, 2000)).save(tmp_path / "stream")
+        tree, tensors = unpack((tmp_path / "stream").read_bytes())
+        for name in tensors:
+            other = tensors | {name: tensors[name][..., :-1]}
+            (tmp_path / "bad").write_bytes(pack(tree, other))
+            with pytest.raises(rhokit.ModelFileError):
+                Stream.load(tmp_path / "bad")
+
+
+def leaves(tree, place=()):
+    """Places of values in a tree; of long lists, only the first."""
+    items = tree.items() if isinstance(tree, dict) else enumerate(tree[:1])
+    for key, value in items:
+        if isinstance(value, dict | list) and value:
+            yield from leaves(value, (*place, key))
+        yield (*place, key)
+
+
+def changed(tree, place, value):
+    """A tree with another value at a place."""
+    first, *rest = place
+    copied = dict(tree) if isinstance(tree, dict) else list(tree)
+    copied[first] = changed(tree[first], rest, value) if rest else value
+    return copied

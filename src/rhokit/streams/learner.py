@@ -1,8 +1,9 @@
 """Rows that come one by one, and a past that fades or falls out of a window."""
 
+import os
 from copy import copy
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,12 +11,13 @@ from numpy.typing import NDArray
 from rhokit.batch import Batch
 from rhokit.errors import RefusedRows
 from rhokit.estimators.base import OnePassEstimator
-from rhokit.streams.buffer import copied
+from rhokit.streams.buffer import copied, joined
 from rhokit.streams.clock import Clock
 from rhokit.streams.history import History
 from rhokit.streams.learning import become, check_one_pass, learn, prepared
 from rhokit.streams.options import check_level, check_memory, check_positive
 from rhokit.streams.single_rows import RowChecker
+from rhokit.streams.stream_files import read_stream, write_stream
 from rhokit.streams.stream_state import StreamState, at_row, slide
 
 # The least share of the past that is kept by one block: below it, it is gone.
@@ -264,6 +266,58 @@ class Stream:
     def n_held(self) -> int:
         """Rows that are kept to be unlearned when they fall out of the window."""
         return sum(map(len, self._state.held))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the stream to a file, whole or not at all: :meth:`load` goes on.
+
+        Rows that wait are learned first. The file holds the model, the window and the
+        history; numbers and names, no code.
+
+        Parameters
+        ----------
+        path : str or path
+        """
+        model, state = self.model, self._state
+        if not model.is_prepared:
+            raise ValueError("the stream has learned nothing yet: save its estimator")
+        options = {
+            "half_life": self._half_life,
+            "window": self._window,
+            "warm_up": self._warm_up,
+            "buffer_rows": self._buffer_rows,
+            "learn_above": self._learn_above,
+        }
+        names = ("n_learned", "n_left", "n_skipped")
+        counts = {name: getattr(state, name) for name in names}
+        held = joined(list(state.held)) if state.held else None
+        parts = {"options": options, "counts": counts}
+        write_stream(path, model, parts, held, state.history)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, limit: float | None = None) -> Self:
+        """Read a stream that :meth:`save` wrote, to go on learning.
+
+        Parameters
+        ----------
+        path : str or path
+        limit : float, optional
+            Of each model in it, as of :func:`rhokit.load`.
+
+        Returns
+        -------
+        stream : Stream
+
+        Raises
+        ------
+        ModelFileError
+            If the file is damaged, is no stream, or would cost too much.
+        """
+        estimator, parts, held, history = read_stream(path, limit)
+        stream = cls(estimator, **parts["options"], history=history)
+        window = {"held": (held,)} if held is not None else {}
+        stream._trusted = parts["options"]["warm_up"]
+        stream._state = replace(stream._state, **parts["counts"], **window)
+        return stream
 
     # ---- rows that wait --------------------------------------------------------------
 
