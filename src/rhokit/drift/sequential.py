@@ -162,12 +162,12 @@ class Capital:
         found = self
         for start in range(0, len(paid), _CHUNK):
             part = paid[start : start + _CHUNK]
-            found, place = found._after_few(part, first + start, bars)
+            found, place = found.after_few(part, first + start, bars)
             if place is not None:
                 return found, start + place
         return found, None
 
-    def _after_few(
+    def after_few(
         self, paid: Floats, first: int, bars: Floats | None
     ) -> tuple[Capital, int | None]:
         sums = np.empty((len(paid) + 1, *self.sums.shape))

@@ -168,9 +168,9 @@ class Segment:
         segment, blocks = self._with_ranks(blocks)
         if segment.ranks is None or segment.evidence is None or not len(blocks):
             return segment, None
-        tags, within = segment._random(segment.n_blocks, len(blocks))
+        tags, within = segment.random_numbers(segment.n_blocks, len(blocks))
         u, ranks = segment.ranks.ranked(blocks, tags, within)
-        first = segment._row_of(segment.n_blocks)
+        first = segment.row_of(segment.n_blocks)
         evidence, at = segment.evidence.after(ratios(u), segment.n_blocks, bars)
         n_blocks = segment.n_blocks + len(blocks)
         found = replace(segment, ranks=ranks, evidence=evidence, n_blocks=n_blocks)
@@ -186,7 +186,7 @@ class Segment:
         m = self.n_reference
         if len(reference) < m:
             return replace(self, reference=reference), blocks[:0]
-        tags, _ = self._random(0, m)
+        tags, _ = self.random_numbers(0, m)
         begun = replace(
             self,
             reference=None,
@@ -196,7 +196,7 @@ class Segment:
         )
         return begun, reference[m:]
 
-    def _random(self, first: int, n: int) -> tuple[Floats, Floats]:
+    def random_numbers(self, first: int, n: int) -> tuple[Floats, Floats]:
         """Random numbers of blocks, the same however rows came: (n, S) twice."""
         assert self.scores is not None
         n_scores = len(self.scores.about)
@@ -206,7 +206,7 @@ class Segment:
         found = np.random.Generator(source).random((n, steps * _WORDS))
         return found[:, :n_scores], found[:, n_scores : 2 * n_scores]
 
-    def _row_of(self, block: int) -> int:
+    def row_of(self, block: int) -> int:
         """Number of the first row of a block."""
         return self.start + self.first_rows + block * self.block_rows
 
@@ -224,7 +224,7 @@ class Segment:
         assert self.evidence is not None
         capital = self.evidence.peaks * self.scores.weights * self.block_rows
         best = int(np.argmax(capital))
-        began = self._row_of(round(self.evidence.began(best)))
+        began = self.row_of(round(self.evidence.began(best)))
         names = [scale.name for scale in self.scores.columns]
         made: dict[tuple[int, ...], float] = {}
         for about, value in zip(self.scores.about, capital.tolist(), strict=True):
@@ -287,10 +287,10 @@ class Watch:
         for start in range(0, len(table), _MOST_ROWS):
             piece = table.take(slice(start, start + _MOST_ROWS))
             while len(piece):
-                watch, piece = watch._step(piece)
+                watch, piece = watch.step(piece)
         return watch
 
-    def _step(self, table: Table) -> tuple[Watch, Table]:
+    def step(self, table: Table) -> tuple[Watch, Table]:
         """With as many of the rows as come before the next change, and the others."""
         segment = self.current or Segment(self.n_rows, self.block_rows, self.seed)
         table, later = self._until_settled(segment, table)

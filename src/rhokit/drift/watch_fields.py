@@ -75,7 +75,7 @@ class Text:
         return given
 
 
-class Evidence:
+class NumbersByName:
     """Finite numbers by texts."""
 
     def write(self, value: Any, path: str, writer: Writer) -> Any:
@@ -255,7 +255,7 @@ _CHANGE = Record(
     noticed=_COUNT,
     columns=Many(Text()),
     pairs=Many(Many(Text())),
-    evidence=Evidence(),
+    evidence=NumbersByName(),
     began_time=Maybe(Time()),
     noticed_time=Maybe(Time()),
 )

@@ -148,7 +148,7 @@ class History:
         for place in self._cuts(len(batch)):
             part = batch.take(place)
             kept = part if learned is None else part.take(learned[place])
-            known = known._with_part(start + place.start, part, kept)
+            known = known.with_part(start + place.start, part, kept)
         return known
 
     def _cuts(self, n: int) -> list[slice]:
@@ -158,7 +158,7 @@ class History:
         places = sorted({0, *(p for p in inner if p < n), n})
         return [slice(a, b) for a, b in pairwise(places)]
 
-    def _with_part(self, start: int, part: Batch, kept: Batch) -> History:
+    def with_part(self, start: int, part: Batch, kept: Batch) -> History:
         """With rows of one period; those that were learned are in its model."""
         assert self.estimator is not None
         times = None if part.times is None else part.times[[0, -1]].tolist()

@@ -6,22 +6,23 @@ from dataclasses import replace
 from typing import Any, Self, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rhokit.batch import Batch
 from rhokit.errors import RefusedRows
 from rhokit.estimators.base import OnePassEstimator
 from rhokit.streams.buffer import copied, joined
 from rhokit.streams.clock import Clock
 from rhokit.streams.history import History
-from rhokit.streams.learning import become, check_one_pass, learn, prepared
+from rhokit.streams.learning import (
+    become,
+    check_one_pass,
+    learn_fading,
+    prepared,
+    usual_rows,
+)
 from rhokit.streams.options import check_level, check_memory, check_positive
 from rhokit.streams.single_rows import RowChecker
 from rhokit.streams.stream_files import read_stream, write_stream
 from rhokit.streams.stream_state import StreamState, at_row, slide
-
-# The least share of the past that is kept by one block: below it, it is gone.
-_LEAST_DECAY = 1e-300
 
 
 class Stream:
@@ -272,10 +273,6 @@ class Stream:
 
         Rows that wait are learned first. The file holds the model, the window and the
         history; numbers and names, no code.
-
-        Parameters
-        ----------
-        path : str or path
         """
         model, state = self.model, self._state
         if not model.is_prepared:
@@ -314,9 +311,9 @@ class Stream:
         """
         estimator, parts, held, history = read_stream(path, limit)
         stream = cls(estimator, **parts["options"], history=history)
-        window = {"held": (held,)} if held is not None else {}
+        window = () if held is None else (held,)
         stream._trusted = parts["options"]["warm_up"]
-        stream._state = replace(stream._state, **parts["counts"], **window)
+        stream._state = replace(stream._state, held=window, **parts["counts"])
         return stream
 
     # ---- rows that wait --------------------------------------------------------------
@@ -387,11 +384,12 @@ class Stream:
         work, whole = copy(state.work), state.waiting.peek().take(slice(n_rows))
         usual = None
         if self._learn_above is not None:
-            usual = self._usual(work, whole, state.n_learned)
+            trusted = max(self._trusted - state.n_learned, 0)
+            usual = usual_rows(work, whole, self._learn_above, trusted)
         block = whole if usual is None else whole.take(usual)
         changes: dict[str, Any] = {"n_skipped": state.n_skipped + n_rows - len(block)}
         if len(block):
-            self._add(work, block)
+            learn_fading(work, block, self._half_life)
             if self._window is not None:
                 held = slide(work, (*state.held, copied(block)), self._window)
                 changes["held"] = held
@@ -399,24 +397,3 @@ class Stream:
             past = replace(state.history, are_dates=bool(self._clock.are_dates))
             changes["history"] = past.after(work, whole, usual)
         return state.learned(work, n_rows, **changes)
-
-    def _usual(
-        self, work: OnePassEstimator, block: Batch, n_learned: int
-    ) -> NDArray[np.bool_]:
-        """Which rows look like others, or are trusted."""
-        usual = np.arange(len(block)) < self._trusted - n_learned
-        if work.state_ is not None and not usual.all():
-            usual |= cast(Any, work).p_values(block) > self._learn_above
-        return np.asarray(usual, dtype=bool)
-
-    def _add(self, work: OnePassEstimator, block: Batch) -> None:
-        if self._half_life is None:
-            learn(work, block)
-            return
-        ages = np.arange(len(block) - 1, -1, -1)
-        weights = np.exp2(-ages / self._half_life) * block.mass
-        kept = max(2.0 ** (-len(block) / self._half_life), _LEAST_DECAY)
-        if weights.any():
-            work.partial_fit(replace(block, weights=weights), decay=kept)
-        elif work.state_ is not None:
-            work.fade(kept)  # time passes all the same

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from rhokit.batch import Batch, Columns
@@ -13,6 +14,8 @@ from rhokit.estimators.base import OnePassEstimator
 from rhokit.plans.request import check_map
 from rhokit.plans.request import takes_categories as map_takes_categories
 
+# The least share of the past that is kept by one block: below it, it is gone.
+_LEAST_DECAY = 1e-300
 # Rows to choose scaling, γ and map from.
 _SAMPLE_ROWS = 20_000
 _SAMPLE_ROWS_PER_COMPONENT = 10
@@ -72,6 +75,30 @@ def with_names(
         return copy(estimator)
     plan = replace(plan, columns=replace(plan.columns, names=names))
     return estimator.with_model(replace(model, plan=plan))
+
+
+def learn_fading(work: OnePassEstimator, batch: Batch, half_life: float | None) -> None:
+    """Add rows, each of which makes those before count less, if the past fades."""
+    if half_life is None:
+        learn(work, batch)
+        return
+    ages = np.arange(len(batch) - 1, -1, -1)
+    weights = np.exp2(-ages / half_life) * batch.mass
+    kept = max(2.0 ** (-len(batch) / half_life), _LEAST_DECAY)
+    if weights.any():
+        work.partial_fit(replace(batch, weights=weights), decay=kept)
+    elif work.state_ is not None:
+        work.fade(kept)  # time passes all the same
+
+
+def usual_rows(
+    work: Any, batch: Batch, level: float, n_trusted: int
+) -> NDArray[np.bool_]:
+    """Which rows are among the first ones, or have p-values above a level."""
+    usual = np.arange(len(batch)) < n_trusted
+    if work.state_ is not None and not usual.all():
+        usual |= work.p_values(batch) > level
+    return np.asarray(usual, dtype=bool)
 
 
 def prepared(work: OnePassEstimator, batch: Batch) -> OnePassEstimator:

@@ -20,6 +20,7 @@ from rhokit.io.atomic import write_atomically
 from rhokit.io.container import pack, unpack
 from rhokit.records import (
     ArrayField,
+    Fields,
     Flag,
     Maybe,
     Number,
@@ -76,7 +77,7 @@ class Targets:
         return np.array(given)
 
 
-_NAMED = {
+_NAMED: dict[str, Fields] = {
     "options": {
         "half_life": Maybe(Number(_ABOVE_ZERO)),
         "window": Maybe(_FROM_ONE),
@@ -105,7 +106,7 @@ _PERIOD = Record(
     start_time=Maybe(Number()),
     stop_time=Maybe(Number()),
 )
-_HISTORY = {
+_HISTORY: Fields = {
     "period_rows": _FROM_ONE,
     "detail": _FROM_ONE,
     "false_alarms": Number(_ABOVE_ZERO, 1.0),
