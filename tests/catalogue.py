@@ -26,6 +26,7 @@ from rhokit import (
     QuadratureFeatures,
     SoftmaxFeatures,
 )
+from rhokit.kernels import CoherentKernel, MaternKernel
 from rhokit.testing import EstimatorCase, MapCase, RepresentationCase
 from rhokit.testing.cases import labels_of, normal_rows, values_of
 
@@ -142,6 +143,11 @@ DENSITIES = {
         DMKDE(gamma=0.7, feature_map=QuadratureFeatures(tol=1e-3), random_state=0)
     ),
     "density loo": EstimatorCase(DMKDE(n_components=12, random_state=0), wide),
+    "density laplacian": EstimatorCase(DMKDE(**LANDMARKS, kernel="laplacian")),
+    "density matern": EstimatorCase(
+        DMKDE(**FOURIER, kernel=MaternKernel(nu=2.5), rank=6), wide
+    ),
+    "density cauchy": EstimatorCase(DMKDE(**LANDMARKS, kernel="cauchy")),
     "density missing": EstimatorCase(DMKDE(**LANDMARKS, missing="integrate")),
     "density mixed": EstimatorCase(DMKDE(**LANDMARKS), mixed),
     "density mosaic": EstimatorCase(DMKDE(**MOSAIC), wide),
@@ -150,6 +156,7 @@ DENSITIES = {
     "density mosaic mixed": EstimatorCase(DMKDE(**MOSAIC), mixed),
     "density words": EstimatorCase(DMKDE(feature_map=OneHotFeatures()), words),
     "mean": EstimatorCase(MeanEmbeddingKDE(**LANDMARKS)),
+    "mean cauchy": EstimatorCase(MeanEmbeddingKDE(**LANDMARKS, kernel="cauchy")),
     "mean fourier": EstimatorCase(MeanEmbeddingKDE(**FOURIER)),
 }
 DETECTORS = {
@@ -173,6 +180,20 @@ DETECTORS = {
 CLASSES = {
     "classes fourier": EstimatorCase(DMKDClassifier(**FOURIER), target=names_of),
     "classes landmarks": EstimatorCase(DMKDClassifier(**LANDMARKS)),
+    "classes coherent": EstimatorCase(
+        DMKDClassifier(**FOURIER, kernel=CoherentKernel(spin=1.0))
+    ),
+    "classes of any kernel": EstimatorCase(
+        DMKDClassifier(**LANDMARKS, kernel=("gaussian", "laplacian"), scale="std")
+    ),
+    "classes complex": EstimatorCase(
+        DMKDClassifier(
+            gamma=0.7,
+            feature_map=FourierFeatures(n_components=16, form="complex"),
+            rank=9,
+            random_state=0,
+        )
+    ),
     "classes grid": EstimatorCase(DMKDClassifier(**GRID, scale=None)),
     "classes rejecting": EstimatorCase(
         DMKDClassifier(**LANDMARKS, reject=0.1, reject_label=-1, priors="uniform")
@@ -197,6 +218,14 @@ CLASSES = {
 }
 VALUES = {
     "values": EstimatorCase(QMRegressor(**LANDMARKS, **LEVELS)),
+    "values complex": EstimatorCase(
+        QMRegressor(
+            gamma=0.7,
+            feature_map=FourierFeatures(n_components=16, form="complex"),
+            random_state=0,
+            **LEVELS,
+        )
+    ),
     "values learned": EstimatorCase(QMRegressor(**LEARNED, **LEVELS), wide),
     "values blend": EstimatorCase(QMRegressor(**BLEND), wide),
     "values blend mixed": EstimatorCase(QMRegressor(**BLEND), mixed, values_of_frame),
@@ -215,6 +244,17 @@ TRAINED_MODELS = {
     "trained density": EstimatorCase(DMKDESGD(**LANDMARKS, **TRAINED)),
     "trained classes": EstimatorCase(
         DMKDClassifierSGD(**FOURIER, **TRAINED), target=names_of
+    ),
+    "trained complex": EstimatorCase(
+        DMKDClassifierSGD(
+            gamma=0.7,
+            feature_map=FourierFeatures(
+                n_components=16, form="complex", kernel="laplacian"
+            ),
+            train_features=True,
+            random_state=0,
+            **TRAINED,
+        )
     ),
     "trained joint": EstimatorCase(QMClassifierSGD(**LANDMARKS, **TRAINED)),
     "trained values": EstimatorCase(QMRegressorSGD(**LANDMARKS, **LEVELS, **TRAINED)),
@@ -242,9 +282,18 @@ MAPS = {
     "halton": fourier(sampling="halton"),
     "structured": fourier(sampling="structured"),
     "complex": fourier(form="complex"),
+    "laplacian": fourier(kernel="laplacian"),
+    "matern, sobol": fourier(kernel="matern", sampling="sobol", form="pair"),
+    "matern, structured": fourier(kernel="matern", sampling="structured"),
+    "cauchy, complex": fourier(kernel="cauchy", form="complex"),
+    "coherent, orthogonal": fourier(kernel="coherent", sampling="orthogonal"),
     "quadrature": MapCase(QuadratureFeatures(tol=1e-3), lattice),
     "grid": MapCase(GridFeatures(tol=1e-4), lattice),
     "landmarks": landmarks(),
+    "landmarks, laplacian": landmarks(kernel="laplacian"),
+    "landmarks, cauchy": landmarks(kernel="cauchy", normalize=True),
+    "landmarks, matern": landmarks(kernel=MaternKernel(nu=1.0)),
+    "landmarks, coherent": landmarks(kernel=CoherentKernel(spin=1.5)),
     "landmarks++": landmarks(selection="kmeans++"),
     "landmarks, uniform": landmarks(selection="uniform"),
     "landmarks, normalised": landmarks(normalize=True),

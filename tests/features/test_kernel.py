@@ -187,13 +187,13 @@ class TestFourierMeasure:
 def test_kernel_of_a_map(feature_map):
     rows = np.random.default_rng(3).normal(size=(20, 2))
     fitted = feature_map(gamma=0.6).fit(rows)
-    assert fitted.kernel == GaussianKernel(0.6)
+    assert fitted.kernel_ == GaussianKernel(0.6)
     states = fitted.transform(rows)
     squares = ((rows[:, None] - rows) ** 2).sum(axis=2)
     error = 0.2 if feature_map is FourierFeatures else 1e-6
     overlaps = states @ states.T
-    assert_allclose(overlaps**2, fitted.kernel(squares), atol=error)
-    assert_allclose(overlaps, fitted.kernel.of_overlaps()(squares), atol=error)
+    assert_allclose(overlaps**2, fitted.kernel_(squares), atol=error)
+    assert_allclose(overlaps, fitted.kernel_.of_overlaps()(squares), atol=error)
 
 
 def test_density_of_a_matrix_integrates_to_one():

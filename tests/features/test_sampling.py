@@ -18,7 +18,7 @@ def draw(sampling, d, count, seed):
     """Frequencies (d, count) as a matrix, and phases."""
     rng = np.random.default_rng(seed)
     if sampling != "structured":
-        return draw_frequencies(sampling, d, count, rng)
+        return draw_frequencies(sampling, d, count, rng)[:2]
     signs, lengths = draw_signs(d, count, rng)
     return np.eye(d) @ HadamardFrequencies(signs, lengths), rng.random(count)
 

@@ -22,7 +22,7 @@ from rhokit.core.information import (
     trace_distance,
     von_neumann_entropy,
 )
-from rhokit.core.kernel import GaussianKernel
+from rhokit.core.kernel import GaussianKernel, Kernel
 from rhokit.core.losses import (
     cross_entropy,
     negative_log_likelihood,
@@ -57,6 +57,7 @@ __all__ = [
     "DensityMatrix",
     "FeatureMean",
     "GaussianKernel",
+    "Kernel",
     "LowRankDensityMatrix",
     "Spectrum",
     "ToeplitzDensityMatrix",

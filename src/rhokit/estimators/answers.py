@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rhokit.batch import Batch
+from rhokit.core import Kernel
 from rhokit.models import (
     DensitySeries,
     Explanation,
@@ -15,6 +16,7 @@ from rhokit.models import (
     series_of,
 )
 from rhokit.models.gaps import refuse_gaps
+from rhokit.plans import Plan
 from rhokit.representations import REPRESENTATIONS, MemoryEstimate
 from rhokit.validation import check_float_dtype
 
@@ -244,6 +246,23 @@ def memory_estimate(
         np.dtype(dtype or np.float64).itemsize,
         load,
     )
+
+
+def kernel(estimator: Any) -> Kernel | None:
+    """The kernel that overlaps follow, for the γ that was chosen.
+
+    None for cells and for discrete values, which have none in common.
+    """
+    return getattr(estimator.feature_map_, "kernel_", None)
+
+
+def chosen_rank(estimator: Any) -> int | None:
+    """The rank that ``rank="loo"`` chose; None where all is worth keeping."""
+    plan: Plan = estimator.model_.plan
+    if plan.loo_rank is None:
+        raise AttributeError("rank_ is there after a fit with rank='loo'")
+    found: int | None = plan.chosen_rank("loo")
+    return found
 
 
 def feature_importances(estimator: Any) -> NDArray[np.float64]:

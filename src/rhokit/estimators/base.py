@@ -18,6 +18,7 @@ from rhokit.estimators.choice import asked_model, chosen_model, mergeable_models
 from rhokit.estimators.parameters import COMMON
 from rhokit.features import FeatureMap
 from rhokit.frames import Schema
+from rhokit.kernels import check_kernel
 from rhokit.models import Model, RowSample
 from rhokit.plans import Candidate, Plan, Scaling
 from rhokit.plans.request import check_map, numeric_rows
@@ -47,6 +48,7 @@ class OnePassEstimator(BaseEstimator, ABC):
     gamma: Any
     n_components: int
     feature_map: Any
+    kernel: Any
     scale: Any
     batch_size: int | None
     dtype: Any
@@ -318,9 +320,10 @@ class OnePassEstimator(BaseEstimator, ABC):
 
         ``owner`` is the class that errors name, if it is another one.
         """
-        check_values(owner or cls.__name__, parameters, cls._parameter_table)
-        if "feature_map" in parameters:
-            check_map(parameters["feature_map"])
+        owner = owner or cls.__name__
+        check_values(owner, parameters, cls._parameter_table)
+        check_map(parameters.get("feature_map", "auto"))
+        check_kernel(parameters.get("kernel", "gaussian"), owner)
 
     def __sklearn_is_fitted__(self) -> bool:
         return self.is_prepared and self.model_.state is not None
@@ -373,13 +376,8 @@ class OnePassEstimator(BaseEstimator, ABC):
         """Choices that leave-one-out compared, each with its score."""
         return list(self.model_.plan.candidates)
 
-    @property
-    def rank_(self) -> int | None:
-        """The rank that ``rank="loo"`` chose; None where all is worth keeping."""
-        plan = self.model_.plan
-        if plan.loo_rank is None:
-            raise AttributeError("rank_ is there after a fit with rank='loo'")
-        return plan.chosen_rank("loo")
+    kernel_ = property(answers.kernel)
+    rank_ = property(answers.chosen_rank)
 
     @property
     def density_matrix_(self) -> State:

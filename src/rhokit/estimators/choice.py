@@ -6,7 +6,13 @@ from typing import Any
 from rhokit.batch import Batch
 from rhokit.models import Model, plan_outcomes
 from rhokit.plans import PlanRequest
-from rhokit.plans.request import check_map, numeric_rows, refuse_maps_of_numbers
+from rhokit.plans.request import (
+    check_map,
+    numeric_rows,
+    own_kernel,
+    refuse_categories,
+    refuse_maps_of_numbers,
+)
 from rhokit.representations import REPRESENTATIONS
 from rhokit.validation import generator
 
@@ -28,6 +34,7 @@ def chosen_model(
     """
     owner, rank = type(estimator).__name__, estimator.rank
     readout = estimator.make_readout()
+    check_map(estimator.feature_map)
     representation = REPRESENTATIONS[estimator.representation]
     request = PlanRequest(
         estimator.feature_map,
@@ -39,6 +46,7 @@ def chosen_model(
         power=representation.power,
         representation=representation.name,
         has_gaps=estimator.missing == "integrate",
+        kernel=own_kernel(estimator.feature_map, estimator.kernel, owner),
         takes_series=representation.may_be_series
         and readout.takes_series
         and rank is None,
@@ -48,6 +56,7 @@ def chosen_model(
         batch = batch.told(bounded=bounded)
     if batch.columns.schema is not None:
         refuse_maps_of_numbers(request.feature_map, batch.columns)
+        refuse_categories(request.kernel, batch.columns)
     if readout.has_target:
         readout.check_rank(rank, owner)
         by_rank = isinstance(rank, str) and rank == "loo"

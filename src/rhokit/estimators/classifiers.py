@@ -114,6 +114,12 @@ class DMKDClassifier(ClassEstimator):
         by class and normalised; ``"fourier"``, the paper's; ``"grid"`` and
         ``"quadrature"``, for one to three columns, without and with a matrix; or an
         instance, which is cloned and given the model's γ.
+    kernel : str, Kernel or tuple, default="gaussian"
+        What overlaps of states follow: ``"gaussian"``, ``"laplacian"``, ``"matern"``,
+        ``"cauchy"``, ``"coherent"`` or an object of :mod:`rhokit.kernels`; evidence is
+        weighted by its square. ``"loo"``, or a tuple of kernels, lets rows left out
+        choose. Grids, blends and categories are Gaussian: of another kernel, ``"auto"``
+        takes landmarks or Fourier features.
     scale : str, array-like of shape (d,) or None, default="auto"
         Scaling of the columns, part of the model. ``"auto"`` chooses by leave-one-out
         between ``"std"`` (each column by its spread), ``"common"`` (all by one),
@@ -190,6 +196,7 @@ class DMKDClassifier(ClassEstimator):
         n_components: int = 1024,
         rank: Any = None,
         feature_map: Any = "auto",
+        kernel: Any = "gaussian",
         scale: Any = "auto",
         priors: Any = "empirical",
         reject: float | None = None,
@@ -205,6 +212,7 @@ class DMKDClassifier(ClassEstimator):
         self.n_components = n_components
         self.rank = rank
         self.feature_map = feature_map
+        self.kernel = kernel
         self.scale = scale
         self.priors = priors
         self.reject = reject

@@ -243,6 +243,12 @@ class DMKDE(DensityEstimator):
         for; else ``"landmarks"``. ``"quadrature"`` is a grid with a matrix, which has a
         rank; ``"fourier"`` is the paper's map. An instance is cloned and given the
         model's γ.
+    kernel : str, Kernel or tuple, default="gaussian"
+        What overlaps of states follow: ``"gaussian"``, ``"laplacian"``, ``"matern"``,
+        ``"cauchy"`` or an object of :mod:`rhokit.kernels`; the density is made of its
+        square. ``"loo"``, or a tuple of kernels, lets rows that are left out choose.
+        Grids, mosaics and categories are Gaussian: of another kernel, ``"auto"`` takes
+        landmarks.
     scale : {"auto", "std", "robust", "whiten"}, array-like of shape (d,) or None
         Scaling of the columns, part of the model. ``"auto"`` is ``"std"``; None leaves
         rows as they are. Densities are always returned in the user's units, and change
@@ -308,6 +314,7 @@ class DMKDE(DensityEstimator):
         n_components: int = 1024,
         rank: Any = None,
         feature_map: Any = "auto",
+        kernel: Any = "gaussian",
         scale: Any = "auto",
         missing: str = "raise",
         unseen: str = "allow",
@@ -319,6 +326,7 @@ class DMKDE(DensityEstimator):
         self.n_components = n_components
         self.rank = rank
         self.feature_map = feature_map
+        self.kernel = kernel
         self.scale = scale
         self.missing = missing
         self.unseen = unseen

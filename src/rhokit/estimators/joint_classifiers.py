@@ -39,7 +39,7 @@ class QMClassifier(ClassEstimator):
 
     Parameters
     ----------
-    gamma, n_components, rank, feature_map, scale, missing, unseen, dtype :
+    gamma, n_components, rank, feature_map, kernel, scale, missing, unseen, dtype :
         As for :class:`DMKDClassifier`.
     batch_size, random_state :
         As for :class:`DMKDClassifier`.
@@ -84,6 +84,7 @@ class QMClassifier(ClassEstimator):
         n_components: int = 1024,
         rank: Any = None,
         feature_map: Any = "auto",
+        kernel: Any = "gaussian",
         scale: Any = "auto",
         output_map: Any = "onehot",
         joint_rank: int | None = None,
@@ -97,6 +98,7 @@ class QMClassifier(ClassEstimator):
         self.n_components = n_components
         self.rank = rank
         self.feature_map = feature_map
+        self.kernel = kernel
         self.scale = scale
         self.output_map = output_map
         self.joint_rank = joint_rank
@@ -139,7 +141,7 @@ class QMOrdinalClassifier(ClassEstimator):
     gamma : float or {"loo", "median", "scott", "silverman"}, default="loo"
         As for :class:`DMKDClassifier`; ``"loo"`` minimises the ranked probability
         score, the squared error of cumulative probabilities.
-    n_components, rank, feature_map, scale, joint_rank, missing, unseen, dtype :
+    n_components, rank, feature_map, kernel, scale, joint_rank, missing, unseen, dtype :
         As for :class:`QMClassifier`.
     batch_size, random_state :
         As for :class:`QMClassifier`.
@@ -182,6 +184,7 @@ class QMOrdinalClassifier(ClassEstimator):
         n_components: int = 1024,
         rank: Any = None,
         feature_map: Any = "auto",
+        kernel: Any = "gaussian",
         scale: Any = "auto",
         joint_rank: int | None = None,
         beta: Any = "loo",
@@ -196,6 +199,7 @@ class QMOrdinalClassifier(ClassEstimator):
         self.n_components = n_components
         self.rank = rank
         self.feature_map = feature_map
+        self.kernel = kernel
         self.scale = scale
         self.joint_rank = joint_rank
         self.beta = beta

@@ -26,10 +26,13 @@ class MeanEmbeddingKDE(DensityEstimator):
 
     Parameters
     ----------
-    gamma, n_components, feature_map, scale, unseen, batch_size, dtype, random_state :
+    gamma, n_components, feature_map, kernel, scale :
         As for :class:`DMKDE`. The map is drawn so that overlaps themselves, not their
         squares, follow the kernel; ``"fourier"`` are the features of the equation, not
-        scaled to length one. A map that is given stays as it is in that.
+        scaled to length one. A map that is given stays as it is in that. The density
+        is made of another kernel itself, for twice γ.
+    unseen, batch_size, dtype, random_state :
+        As for :class:`DMKDE`.
 
     Attributes
     ----------
@@ -57,6 +60,7 @@ class MeanEmbeddingKDE(DensityEstimator):
         gamma: float | str = "loo",
         n_components: int = 1024,
         feature_map: Any = "auto",
+        kernel: Any = "gaussian",
         scale: Any = "auto",
         unseen: str = "allow",
         batch_size: int | None = None,
@@ -66,6 +70,7 @@ class MeanEmbeddingKDE(DensityEstimator):
         self.gamma = gamma
         self.n_components = n_components
         self.feature_map = feature_map
+        self.kernel = kernel
         self.scale = scale
         self.unseen = unseen
         self.batch_size = batch_size

@@ -42,10 +42,12 @@ class DMKDOutlierDetector(OutlierMixin, OnePassEstimator):
         contamination, if that is more) out of itself before it is asked, and looks at
         the nearest 2 % of the rows rather than at the nearest one, since outliers come
         in groups. They still count in p-values.
-    gamma, n_components, feature_map, missing, unseen, batch_size, dtype, random_state :
+    gamma, n_components, feature_map, kernel, missing, unseen :
         As for :class:`DMKDE`. With ``missing="integrate"``, rows that lack values are
         compared with the others in the columns that they have.
     scale : str, array-like of shape (d,) or None, default="robust"
+        As for :class:`DMKDE`.
+    batch_size, dtype, random_state :
         As for :class:`DMKDE`.
 
     Attributes
@@ -96,6 +98,7 @@ class DMKDOutlierDetector(OutlierMixin, OnePassEstimator):
         gamma: float | str | None = "loo",
         n_components: int = 1024,
         feature_map: Any = "auto",
+        kernel: Any = "gaussian",
         scale: Any = "robust",
         missing: str = "raise",
         unseen: str = "allow",
@@ -109,6 +112,7 @@ class DMKDOutlierDetector(OutlierMixin, OnePassEstimator):
         self.gamma = gamma
         self.n_components = n_components
         self.feature_map = feature_map
+        self.kernel = kernel
         self.scale = scale
         self.missing = missing
         self.unseen = unseen

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from rhokit.core import Kernel
 from rhokit.plans.request import GAMMA_RULES
 from rhokit.plans.scaling import SCALE_RULES, TARGET_RULES
 from rhokit.validation import Interval, RealNotInt, StrOptions
@@ -16,6 +17,7 @@ COMMON: dict[str, Any] = {
         None,
     ],
     "n_components": [Interval(Integral, 1, None, closed="left")],
+    "kernel": [str, Kernel, tuple, list],
     "scale": [StrOptions({"auto", *SCALE_RULES}), "array-like", None],
     "unseen": [StrOptions({"allow", "raise"})],
     "batch_size": [Interval(Integral, 1, None, closed="left"), None],

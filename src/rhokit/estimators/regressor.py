@@ -40,7 +40,7 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OnePassEstimator):
         Landmarks, or random features; the most points of a grid that ``"auto"`` takes.
     rank : int, float, "elbow", "loo" or None, default=None
         Keep so many eigenvectors of each level's matrix for prediction.
-    feature_map, scale, missing, unseen :
+    feature_map, kernel, scale, missing, unseen :
         As for :class:`DMKDClassifier`; ``scale="within"`` whitens by the covariance
         of rows with similar targets.
     n_levels : int or "loo", default=32
@@ -98,6 +98,7 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OnePassEstimator):
         n_components: int = 1024,
         rank: Any = None,
         feature_map: Any = "auto",
+        kernel: Any = "gaussian",
         scale: Any = "auto",
         n_levels: Any = 32,
         beta: Any = "loo",
@@ -113,6 +114,7 @@ class QMRegressor(RegressorMixin, MultiOutputMixin, OnePassEstimator):
         self.n_components = n_components
         self.rank = rank
         self.feature_map = feature_map
+        self.kernel = kernel
         self.scale = scale
         self.n_levels = n_levels
         self.beta = beta

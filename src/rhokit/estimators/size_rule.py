@@ -8,13 +8,14 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 from scipy.stats import t
 from sklearn.base import clone
 from sklearn.utils import check_array
 
 from rhokit.core.arrays import safe_log
 from rhokit.features import FeatureMap, FourierFeatures, KernelSum, LandmarkFeatures
-from rhokit.features.gaussian import GaussianFeatures
+from rhokit.features.kernel_features import KernelFeatures
 from rhokit.plans import PlanRequest, Scaling
 from rhokit.plans.bandwidth import choose_gamma
 from rhokit.plans.maps import MapChooser
@@ -42,7 +43,7 @@ _TABLE = {
         Interval(Real, 0, None, closed="neither"),
         StrOptions(set(GAMMA_RULES)),
     ],
-    "feature_map": [StrOptions(set(_MAPS)), GaussianFeatures],
+    "feature_map": [StrOptions(set(_MAPS)), KernelFeatures],
     "scale": [StrOptions({"auto", *SCALE_RULES}), "array-like", None],
     "max_components": [Interval(Integral, 1, None, closed="left")],
     "random_state": ["random_state", np.random.Generator],
@@ -84,7 +85,7 @@ def n_components_for(
         As of the model. ``"loo"`` takes as long as fitting a model, and that of a
         larger model is another one: fit once, and give its ``gamma_`` and ``scale``.
     feature_map : {"landmarks", "fourier"} or map, default="landmarks"
-        As of the model; an instance of a map of the Gaussian kernel that has
+        As of the model; an instance of a map of a kernel that has
         ``n_components`` is cloned. Grids choose their size themselves.
     scale : {"auto", "std", "robust", "whiten"}, array-like of shape (d,) or None
         As of the model.
@@ -148,7 +149,7 @@ class Trial:
 
     Parameters
     ----------
-    like : GaussianFeatures
+    like : KernelFeatures
         A map with the γ of the density, to be fitted in other sizes.
     rows : array of shape (n, d)
         Scaled rows that maps are fitted to; the first of them make the density.
@@ -159,7 +160,7 @@ class Trial:
     seed : int
     """
 
-    like: GaussianFeatures
+    like: KernelFeatures
     rows: NDArray[Any]
     probes: NDArray[Any]
     exact_logs: NDArray[np.float64]
@@ -182,12 +183,14 @@ class Trial:
         scaling = Scaling.from_rows(scale, rows)
         rows, probes = scaling.apply(rows), scaling.apply(probes)
         seed = int(rng.integers(2**31 - _MOST_DRAWS))
-        request = PlanRequest(feature_map, gamma, _USUAL_SIZE, scale, seed)
+        request = PlanRequest(
+            feature_map, gamma, _USUAL_SIZE, scale, seed, kernel=like.kernel
+        )
         chooser = MapChooser(request, rows, None)
         if isinstance(gamma, str):
             gamma = choose_gamma(gamma, chooser, rng)
         like.set_params(gamma=gamma)
-        exact = KernelSum(rows[:_SAMPLE_ROWS], None, like.gamma).log_mean(probes)
+        exact = _log_mean_kernel(like, rows[:_SAMPLE_ROWS], probes)
         return cls(like, rows, probes, exact, seed)
 
     def error(self, size: int, draw: int) -> float:
@@ -208,6 +211,16 @@ class Trial:
             error = float(np.sqrt((misses**2).sum() / (exact**2).sum()))
         missed = 1 - float(np.mean(feature_map.reach(self.rows[:_SAMPLE_ROWS]) ** 2))
         return max(error, missed)
+
+
+def _log_mean_kernel(
+    like: KernelFeatures, rows: NDArray[Any], probes: NDArray[Any]
+) -> NDArray[np.float64]:
+    """Logarithm of the mean over rows of the density's kernel with each probe, (P,)."""
+    if like.follows_gaussian:
+        return KernelSum(rows, None, like.gamma).log_mean(probes)
+    logs = 2 * like.kernel_.log_overlaps(probes, rows)
+    return np.asarray(logsumexp(logs, axis=1) - np.log(len(rows)))
 
 
 def _map_of(wanted: Any) -> Any:

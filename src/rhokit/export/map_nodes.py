@@ -32,6 +32,12 @@ _EXPONENT_ERROR = 1e-8
 
 @MAP_EXPORTERS.register(LandmarkFeatures.name)
 def _landmark_columns(feature_map: LandmarkFeatures, rows: Value) -> MapColumns:
+    if not feature_map.follows_gaussian:
+        raise ValueError(
+            f"landmarks of kernel={feature_map.kernel!r} cannot be exported: ONNX has "
+            "the columns of the Gaussian kernel, and Fourier features of any "
+            '(feature_map="fourier")'
+        )
     rate = GaussianKernel(feature_map.gamma).of_overlaps().gamma
     exponents, shift = gaussian_exponents(rows, feature_map.landmarks_, rate)
     graph = rows.graph

@@ -12,7 +12,7 @@ from scipy.stats import chi2, norm
 
 from rhokit.core import GaussianKernel
 from rhokit.features.base import bounding_box, column_ends
-from rhokit.features.gaussian import GaussianFeatures
+from rhokit.features.kernel_features import KernelFeatures
 from rhokit.records import POSITIVE, ArrayField, Fields, Reader, Values, require
 
 # Grids are counted up to here: the counts of absurd ones overflow.
@@ -168,7 +168,7 @@ def _count(sizes: NDArray[np.float64]) -> int:
         return int(min(float(np.prod(sizes)), _MOST_COUNTED))
 
 
-class BoxFeatures(GaussianFeatures):
+class BoxFeatures(KernelFeatures):
     """Maps over a box, outside of which states are zero.
 
     Attributes

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from rhokit.fast import HadamardFrequencies, cosine_columns
 from rhokit.features.base import Columns, FeatureMap
-from rhokit.features.gaussian import GaussianFeatures
+from rhokit.features.kernel_features import KernelFeatures
 from rhokit.records import ArrayField, Fields, Maybe, Reader, Values, require
 
 _TWO_PI = 2 * np.pi
@@ -20,7 +20,7 @@ _MOST_TURNS = 2.0**50
 _LEAST_TURNS = 1e-200
 
 
-class CosineFeatures(GaussianFeatures):
+class CosineFeatures(KernelFeatures):
     r"""Common part of Fourier and quadrature features.
 
     .. math:: \phi_j(x) = a_j \cos(w_j^\top x + b_j)

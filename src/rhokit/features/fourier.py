@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from rhokit.core import Kernel
 from rhokit.fast import HadamardFrequencies, cosine_columns
 from rhokit.features.base import Columns
 from rhokit.features.cosine import CosineFeatures
@@ -19,7 +20,7 @@ from rhokit.validation import Interval, StrOptions, generator
 
 @register
 class FourierFeatures(CosineFeatures):
-    r"""Random Fourier features of a Gaussian kernel (eq. phi_rff, normalized_rff).
+    r"""Random Fourier features of a kernel (eq. phi_rff, normalized_rff).
 
     .. math:: \phi_j(x) = \sqrt{2/D}\,\cos(w_j^\top x + b_j), \qquad
               w_j \sim N(0, \gamma I), \quad b_j \sim U[0, 2\pi]
@@ -29,7 +30,9 @@ class FourierFeatures(CosineFeatures):
     .. math:: \langle\phi(x), \phi(y)\rangle^2 \approx e^{-\gamma\|x-y\|^2}.
 
     That is the meaning of ``gamma`` everywhere in rhokit; inner products themselves
-    approximate :math:`e^{-\frac\gamma2\|x-y\|^2}`.
+    approximate :math:`e^{-\frac\gamma2\|x-y\|^2}`. With another ``kernel`` κ, whose
+    Fourier measure frequencies are then drawn from, they approximate κ, and squared
+    overlaps its square.
 
     Random features cannot see overlaps below about ``1/D``: far from the data, a
     density made of them levels off (``log_floor_``) instead of falling.
@@ -49,6 +52,8 @@ class FourierFeatures(CosineFeatures):
         ``cos(wx + b)`` as in the paper; ``cos(wx)`` and ``sin(wx)``; or ``exp(iwx)``.
     normalize : bool, default=True
         Scale states to length one, as the paper does.
+    kernel : str or Kernel, default="gaussian"
+        What overlaps follow: a name of :mod:`rhokit.kernels`, or a kernel of it.
     random_state : int, RandomState or Generator, optional
 
     Attributes
@@ -74,7 +79,7 @@ class FourierFeatures(CosineFeatures):
     """
 
     name = "fourier"
-    settings = ("gamma", "n_components", "random_state")
+    settings = ("gamma", "n_components", "kernel", "random_state")
     mixes = True
 
     signs_: NDArray[np.int8] | None
@@ -90,6 +95,7 @@ class FourierFeatures(CosineFeatures):
         "sampling": [StrOptions(set(SAMPLING_RULES))],
         "form": [StrOptions({"phase", "pair", "complex"})],
         "normalize": ["boolean"],
+        "kernel": [str, Kernel],
         "random_state": ["random_state", np.random.Generator],
     }
 
@@ -101,6 +107,7 @@ class FourierFeatures(CosineFeatures):
         sampling: str = "iid",
         form: str = "phase",
         normalize: bool = True,
+        kernel: Any = "gaussian",
         random_state: Any = None,
     ) -> None:
         self.gamma = gamma
@@ -108,22 +115,26 @@ class FourierFeatures(CosineFeatures):
         self.sampling = sampling
         self.form = form
         self.normalize = normalize
+        self.kernel = kernel
         self.random_state = random_state
 
     def _draw(self, rows: NDArray[Any], weights: NDArray[np.float64] | None) -> None:
         count, d = self._n_frequencies(), rows.shape[1]
-        rng = generator(self.random_state)
-        width = self.kernel.of_overlaps().spectral_width
+        rng, kernel = generator(self.random_state), self.kernel_
         self.signs_, self.lengths_ = None, None
         if self.sampling == "structured":
+            self._refuse_structure()
             self.signs_, lengths = draw_signs(d, count, rng)
-            self.lengths_ = width * lengths
+            mixing = rng.random(count) if kernel.is_mixture else None
+            self.lengths_ = kernel.frequencies(lengths, mixing)
             operator = HadamardFrequencies(self.signs_, self.lengths_)
             self.frequencies_ = np.eye(d) @ operator
             phases = rng.random(count)
         else:
-            normal, phases = draw_frequencies(self.sampling, d, count, rng)
-            self.frequencies_ = width * normal
+            normal, phases, mixing = draw_frequencies(
+                self.sampling, d, count, rng, mixture=kernel.is_mixture
+            )
+            self.frequencies_ = kernel.frequencies(normal, mixing)
         phases = 2 * np.pi * phases
         if self.form == "pair":
             phases = np.repeat([0.0, -np.pi / 2], count)  # cos, then sin
@@ -131,6 +142,14 @@ class FourierFeatures(CosineFeatures):
         power = 1 / dim if self.form == "complex" else 2 / dim
         amplitudes = np.full(dim, np.sqrt(power))
         self._set_cosines(None if self.form == "complex" else phases, amplitudes)
+
+    def _refuse_structure(self) -> None:
+        if not self.kernel_.is_round:
+            raise ValueError(
+                "sampling='structured' turns frequencies, which changes kernels that "
+                "are not functions of the distance alone: take 'orthogonal' or 'iid' "
+                f"for kernel={self.kernel!r}"
+            )
 
     def linear(self) -> Self:
         """Features as they are: their overlaps have no bias, of length one they do."""
@@ -208,4 +227,4 @@ class FourierFeatures(CosineFeatures):
         return states
 
     def _drawn(self) -> list[Any]:
-        return [*super()._drawn(), bool(self.normalize)]
+        return [*super()._drawn(), bool(self.normalize), *self._kernel_drawn()]

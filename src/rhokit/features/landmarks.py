@@ -8,14 +8,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh, lapack
-from scipy.spatial.distance import cdist
 from sklearn.utils import check_array
 
-from rhokit.fast import FactorMeasurement, gaussian_columns, small_algebra
+from rhokit.core import Kernel
+from rhokit.fast import FactorMeasurement, small_algebra
 from rhokit.features.base import Columns, FeatureMap
-from rhokit.features.gaussian import GaussianFeatures
+from rhokit.features.kernel_columns import kernel_columns
+from rhokit.features.kernel_features import KernelFeatures
 from rhokit.features.registry import register
 from rhokit.features.selection import select_landmarks
+from rhokit.kernels.registry import has_mass
 from rhokit.records import FLOATS, ArrayField, Fields, Flag, Reader, Values, require
 from rhokit.validation import Interval, StrOptions, generator
 
@@ -29,11 +31,10 @@ _SURELY_ABOVE = 10.0
 # the exponent, or few columns, and differences are taken instead.
 _EXPONENT_ERROR = 1e-4
 _FEW_FEATURES = 4
-_LONG_ROW = 64
 
 
 @register
-class LandmarkFeatures(GaussianFeatures):
+class LandmarkFeatures(KernelFeatures):
     r"""Nyström features over landmarks from the data.
 
     .. math:: \phi(x) = K_{mm}^{-1/2}\, k_m(x), \qquad
@@ -43,7 +44,8 @@ class LandmarkFeatures(GaussianFeatures):
     :math:`\langle\phi(x),\phi(y)\rangle^2 \approx e^{-\gamma\|x-y\|^2}`: exactly so
     where one of the rows is a landmark. States are not normalised by default: they
     fall to zero away from the data, and so does a density made of them, and
-    :meth:`reach` says how well the landmarks represent a row.
+    :meth:`reach` says how well the landmarks represent a row. With another ``kernel``
+    κ, columns are :math:`k_m(x)_j = \kappa(x, l_j)`, and squared overlaps follow κ².
 
     Parameters
     ----------
@@ -58,6 +60,8 @@ class LandmarkFeatures(GaussianFeatures):
         The landmarks themselves, instead of a selection.
     normalize : bool, default=False
         Scale states to length one: better for classes, worse for densities.
+    kernel : str or Kernel, default="gaussian"
+        What overlaps follow: a name of :mod:`rhokit.kernels`, or a kernel of it.
     random_state : int, RandomState or Generator, optional
 
     Attributes
@@ -100,11 +104,14 @@ class LandmarkFeatures(GaussianFeatures):
         "selection": [StrOptions({"kmeans", "kmeans++", "uniform"})],
         "landmarks": ["array-like", None],
         "normalize": ["boolean"],
+        "kernel": [str, Kernel],
         "random_state": ["random_state", np.random.Generator],
     }
 
     name = "landmarks"
-    settings = ("gamma", "n_components", "normalize", "landmarks", "random_state")
+    settings = (
+        *("gamma", "n_components", "normalize", "landmarks", "kernel", "random_state"),
+    )
     mixes = True
     from_data = True
 
@@ -120,6 +127,7 @@ class LandmarkFeatures(GaussianFeatures):
         selection: str = "kmeans",
         landmarks: Any = None,
         normalize: bool = False,
+        kernel: Any = "gaussian",
         random_state: Any = None,
     ) -> None:
         self.gamma = gamma
@@ -127,6 +135,7 @@ class LandmarkFeatures(GaussianFeatures):
         self.selection = selection
         self.landmarks = landmarks
         self.normalize = normalize
+        self.kernel = kernel
         self.random_state = random_state
 
     def _draw(self, rows: NDArray[Any], weights: NDArray[np.float64] | None) -> None:
@@ -183,12 +192,14 @@ class LandmarkFeatures(GaussianFeatures):
 
     @property
     def can_integrate(self) -> bool:
-        """Whether states are sums of kernel columns, which normalised ones are not."""
-        return not self.normalize
+        """Whether states are sums of Gaussian columns; normalised ones are not."""
+        return not self.normalize and self.follows_gaussian
 
     def series_rows(self) -> NDArray[np.float64] | None:
         """The landmarks: a density over them is made of Gaussians about pairs."""
-        return None if self.normalize else self.landmarks_.astype(np.float64)
+        if not self.can_integrate:
+            return None
+        return self.landmarks_.astype(np.float64)
 
     def with_columns_of(
         self, landmarks: NDArray[Any], dtype: Any = None
@@ -206,16 +217,18 @@ class LandmarkFeatures(GaussianFeatures):
 
     def mass_matrix(self) -> NDArray[np.float64] | None:
         r""":math:`\int \phi(x)\phi(x)^\top dx / M_\gamma`; None for unit states."""
-        if self.normalize or self.whitening_ is None:
+        kernel = self.kernel_
+        if self.normalize or self.whitening_ is None or not has_mass(kernel):
             return None
-        squares = _squared_distances(self.landmarks_.astype(np.float64))
-        overlaps = self.kernel.overlap_of_columns(squares)
+        overlaps = kernel_columns(kernel).overlaps(self.landmarks_.astype(np.float64))
         whitening = self.whitening_.astype(np.float64)
         return np.asarray(whitening.T @ overlaps @ whitening)
 
     def mass_vector(self) -> NDArray[np.float64] | None:
         """One for every kernel column; None for unit states."""
-        return None if self.normalize else np.ones(len(self.landmarks_))
+        if self.normalize or not has_mass(self.kernel_):
+            return None
+        return np.ones(len(self.landmarks_))
 
     def _whiten(self, rows: NDArray[Any]) -> None:
         """Set what depends on the landmarks and γ.
@@ -224,8 +237,8 @@ class LandmarkFeatures(GaussianFeatures):
         without its noise: a triangle where there is none, which takes a fifth of the
         time of eigenvectors.
         """
-        squares = _squared_distances(self.landmarks_.astype(np.float64))
-        matrix = self.kernel.of_overlaps()(squares)
+        landmarks = self.landmarks_.astype(np.float64)
+        matrix = kernel_columns(self.kernel_).matrix(landmarks)
         cut, norm = _EIGENVALUE_CUT[self.dtype_], np.abs(matrix).sum(axis=0).max()
         with small_algebra(len(matrix)):
             # From the last row on, so that the transpose, which measures, is an upper
@@ -259,6 +272,7 @@ class LandmarkFeatures(GaussianFeatures):
         assert self.whitening_ is not None
         self._centre = self.landmarks_.mean(axis=0)
         self._centred = self.landmarks_ - self._centre
+        self._columns_of = kernel_columns(self.kernel_).of_rows
         self.n_columns_, self.n_components_ = self.whitening_.shape
         if self.normalize:
             whitening = self.whitening_.astype(np.float64)
@@ -278,10 +292,9 @@ class LandmarkFeatures(GaussianFeatures):
         Normalised states do not depend on the columns' scale, so there it is always
         taken out and forgotten.
         """
-        columns, log_scale = gaussian_columns(
+        columns, log_scale = self._columns_of(
             rows - self._centre,
             self._centred,
-            self.kernel.of_overlaps().gamma,
             relative=relative or self.normalize,
             row_scale=None if self.normalize else row_scale,
             by_differences=self.by_differences_,
@@ -317,6 +330,7 @@ class LandmarkFeatures(GaussianFeatures):
             float(self.gamma),
             bool(self.normalize),
             cut,
+            *self._kernel_drawn(),
             *whitening,
         ]
 
@@ -337,14 +351,3 @@ def product_loses_digits(centred: NDArray[Any], gamma: float, dtype: Any) -> boo
     low, high = centred.min(axis=0), centred.max(axis=0)
     corner = np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
     return bool(gamma * (corner @ corner) * np.finfo(dtype).eps > _EXPONENT_ERROR)
-
-
-def _squared_distances(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Squared distances between rows, (m, m); of long rows by a matrix product."""
-    if rows.shape[1] <= _LONG_ROW:
-        return np.asarray(cdist(rows, rows, "sqeuclidean"))
-    centred = rows - rows.mean(axis=0)
-    lengths = np.vecdot(centred, centred)
-    squares = np.maximum(lengths[:, None] + lengths - 2 * (centred @ centred.T), 0)
-    np.fill_diagonal(squares, 0)
-    return squares

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rhokit.core import GaussianKernel
 from rhokit.features.base import Columns
 from rhokit.features.box import BOX_FIELDS, BoxFeatures, FrequencyGrid
 from rhokit.features.cosine import CosineFeatures
@@ -109,7 +110,7 @@ class QuadratureFeatures(BoxFeatures, CosineFeatures):
         self.tail_ = grid.tail
         half = grid.half_points()  # (H, d)
         squares = (half**2).sum(axis=1)
-        power = 2 * self.kernel.of_overlaps().spectral_weight(squares)
+        power = 2 * GaussianKernel(self.gamma).of_overlaps().spectral_weight(squares)
         amplitude = np.sqrt(power / (1 + power.sum()))
         constant = np.sqrt([1 / (1 + power.sum())])
         # Frequency zero, then the cosines and the sines of one half of the others;

@@ -11,9 +11,16 @@ _LEAST_WIDTH = 64
 
 
 def draw_frequencies(
-    sampling: str, n_features: int, count: int, rng: np.random.Generator
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    sampling: str,
+    n_features: int,
+    count: int,
+    rng: np.random.Generator,
+    *,
+    mixture: bool = False,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64] | None]:
     """Standard normal frequencies (d, count) and phases (count,) in [0, 1) turns.
+
+    For a mixture also uniform numbers (count,), which widths will follow from.
 
     ``"iid"`` draws independently; ``"orthogonal"`` makes the frequencies of each block
     of d orthogonal to each other, with independent lengths that are chi-distributed as
@@ -21,14 +28,16 @@ def draw_frequencies(
     low-discrepancy points, which fill low dimensions evenly.
     """
     if sampling == "iid":
-        normal = rng.normal(size=(n_features, count))
-        return normal, rng.random(count)
+        normal, phases = rng.normal(size=(n_features, count)), rng.random(count)
+        return normal, phases, rng.random(count) if mixture else None
     if sampling == "orthogonal":
-        return _orthogonal(n_features, count, rng), rng.random(count)
-    points = _low_discrepancy(sampling, n_features + 1, count, rng)
+        normal, phases = _orthogonal(n_features, count, rng), rng.random(count)
+        return normal, phases, rng.random(count) if mixture else None
+    points = _low_discrepancy(sampling, n_features + 1 + mixture, count, rng)
     # A scrambled point may be exactly 0, whose normal quantile is infinite.
-    normal = norm.ppf(np.clip(points[:, :-1], 1e-12, 1 - 1e-12)).T
-    return np.ascontiguousarray(normal), points[:, -1].copy()
+    normal = norm.ppf(np.clip(points[:, :n_features], 1e-12, 1 - 1e-12)).T
+    widths = points[:, -1].copy() if mixture else None
+    return np.ascontiguousarray(normal), points[:, n_features].copy(), widths
 
 
 def draw_signs(

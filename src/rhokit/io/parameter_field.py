@@ -2,12 +2,16 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import fields
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from rhokit.core import Kernel
 from rhokit.errors import ModelFileError
+from rhokit.kernels import KERNELS
+from rhokit.kernels.registry import is_kernel, settings_of
 from rhokit.records import (
     POSITIVE,
     ArrayField,
@@ -16,6 +20,8 @@ from rhokit.records import (
     Reader,
     Values,
     Writer,
+    members,
+    refusal,
     require,
 )
 
@@ -73,6 +79,10 @@ class ParameterField:
             return np.dtype(value).name
         if type(value).__module__ == "torch" and type(value).__name__ == "device":
             return str(value)
+        if isinstance(value, Kernel):
+            return {"kernel": _kernel(value, path)}
+        if isinstance(value, tuple | list) and value and all(map(is_kernel, value)):
+            return {"kernels": [self._write_one(one, path, writer) for one in value]}
         if hasattr(value, "get_params"):
             return {"map": self._maps().write(value, path, writer)}
         return {"array": _ARRAY.write(_numeric(value, path), path, writer)}
@@ -88,7 +98,36 @@ class ParameterField:
                 return _ARRAY.read(value, path, reader)
             if kind == "map":
                 return self._maps().read(value, path, reader)
+            if kind == "kernel":
+                return _read_kernel(value, path, reader)
+            if kind == "kernels" and isinstance(value, list):
+                return tuple(self._read_one(one, path, reader) for one in value)
         raise ModelFileError(f"{path} is no parameter that a model can have")
+
+
+def _kernel(kernel: Kernel, path: str) -> dict[str, Any]:
+    """Name and numbers of a kernel, which is all that there is to it."""
+    if KERNELS.get(kernel.name) is not type(kernel):
+        raise TypeError(
+            f"{path} is a {type(kernel).__name__}, which a model file cannot hold: it "
+            f"holds kernels of {sorted(KERNELS)}, and no code"
+        )
+    return settings_of(kernel)
+
+
+def _read_kernel(given: Any, path: str, reader: Reader) -> Kernel:
+    """A kernel of the registry; numbers are checked as they are by its class."""
+    name = given.get("name") if isinstance(given, dict) else None
+    cls = KERNELS.get(name) if isinstance(name, str) else None
+    if cls is None:
+        raise refusal(path, f"a kernel, one of {sorted(KERNELS)}", given)
+    names = [field.name for field in fields(cls)]
+    values = members(given, path, "name", *names)[1:]
+    numbers = [POSITIVE.read(value, path, reader) for value in values]
+    try:
+        return cls(*numbers)
+    except ValueError as error:
+        raise refusal(path, str(error), given) from error
 
 
 def _numeric(value: Any, path: str) -> Any:

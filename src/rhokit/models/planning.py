@@ -52,7 +52,7 @@ def plan_outcomes(
     target = readout.encode(batch.target, batch.weights)
     task = readout.task(target, batch.weights)
     loo = LeaveOneOut(batch, target, task, np.random.default_rng(request.seed))
-    if request.is_gaussian:
+    if request.has_gamma:
         choice = SupervisedChoice(
             request,
             batch,
@@ -95,6 +95,7 @@ def takes_blend(request: PlanRequest, batch: Batch, readout: Any) -> bool:
 def _suits_blend(request: PlanRequest, batch: Batch, readout: Any) -> bool:
     """Whether nothing else is asked for, of rows that a blend is good for."""
     chosen = isinstance(request.gamma, str) and request.gamma == "loo"
+    chosen = chosen and request.is_gaussian
     free = chosen and request.scales_by_itself and request.takes_series
     if not free or request.has_gaps or readout.blended is None:
         return False

@@ -21,7 +21,7 @@ class DMKDClassifierSGD(ClassifierMixin, GradientEstimator):
     gamma : "auto", float or rule, default="auto"
         γ of the kernel, as for :class:`DMKDClassifier`. ``"auto"`` takes a sixteenth of
         what ``"loo"`` chooses there: trained states make sharp edges of wide kernels.
-    n_components, feature_map, scale, priors, dtype :
+    n_components, feature_map, kernel, scale, priors, dtype :
         As for :class:`DMKDClassifier`, which chooses them before training.
     reject : float, optional
         Let :meth:`predict` answer ``reject_label`` where the density is lower than
@@ -74,6 +74,7 @@ class DMKDClassifierSGD(ClassifierMixin, GradientEstimator):
         n_components: int = 1024,
         rank: Any = 32,
         feature_map: Any = "auto",
+        kernel: Any = "gaussian",
         scale: Any = "auto",
         priors: Any = "empirical",
         reject: float | None = None,
@@ -101,6 +102,7 @@ class DMKDClassifierSGD(ClassifierMixin, GradientEstimator):
         self.n_components = n_components
         self.rank = rank
         self.feature_map = feature_map
+        self.kernel = kernel
         self.scale = scale
         self.priors = priors
         self.reject = reject
@@ -144,7 +146,7 @@ class QMClassifierSGD(ClassifierMixin, GradientEstimator):
     ----------
     gamma : "auto", float or rule, default="auto"
         As for :class:`DMKDClassifierSGD`.
-    n_components, feature_map, scale, output_map, dtype :
+    n_components, feature_map, kernel, scale, output_map, dtype :
         As for :class:`QMClassifier`, which chooses them before training.
     missing : {"raise", "integrate"}, default="raise"
         As for :class:`DMKDESGD`.
@@ -194,6 +196,7 @@ class QMClassifierSGD(ClassifierMixin, GradientEstimator):
         n_components: int = 1024,
         rank: Any = 32,
         feature_map: Any = "auto",
+        kernel: Any = "gaussian",
         scale: Any = "auto",
         output_map: Any = "onehot",
         missing: str = "raise",
@@ -218,6 +221,7 @@ class QMClassifierSGD(ClassifierMixin, GradientEstimator):
         self.n_components = n_components
         self.rank = rank
         self.feature_map = feature_map
+        self.kernel = kernel
         self.scale = scale
         self.output_map = output_map
         self.missing = missing

@@ -25,7 +25,7 @@ class DMKDESGD(DensityMixin, GradientEstimator):
     ----------
     gamma : "auto", float or rule, default="auto"
         γ of the kernel, as for :class:`DMKDE`; ``"auto"`` is ``"loo"``.
-    n_components, feature_map, scale, dtype :
+    n_components, feature_map, kernel, scale, dtype :
         As for :class:`DMKDE`, which chooses them before training.
     missing : {"raise", "integrate"}, default="raise"
         What to do with missing values. ``"integrate"`` answers from the columns that a
@@ -90,6 +90,7 @@ class DMKDESGD(DensityMixin, GradientEstimator):
         n_components: int = 1024,
         rank: Any = 32,
         feature_map: Any = "auto",
+        kernel: Any = "gaussian",
         scale: Any = "auto",
         missing: str = "raise",
         unseen: str = "allow",
@@ -112,6 +113,7 @@ class DMKDESGD(DensityMixin, GradientEstimator):
         self.n_components = n_components
         self.rank = rank
         self.feature_map = feature_map
+        self.kernel = kernel
         self.scale = scale
         self.missing = missing
         self.unseen = unseen

@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from rhokit.core import GaussianKernel
+from rhokit.core import Kernel
 from rhokit.features import FeatureMap
 
 
@@ -31,10 +31,8 @@ class FeatureLayer(nn.Module, ABC):
     singular: ClassVar[bool] = False
     """Whether likelihoods of densities have singularities once the layer is trained."""
 
-    @property
-    def kernel(self) -> GaussianKernel:
-        """The kernel of squared overlaps that the layer started with."""
-        return GaussianKernel(self.gamma)
+    kernel: Kernel
+    """The kernel of overlaps that the layer started with."""
 
     @abstractmethod
     def scaled(self, rows: Tensor) -> tuple[Tensor, Tensor | None]:

@@ -28,7 +28,7 @@ class FourierLayer(FeatureLayer):
         d, the columns of the rows.
     n_components : int, default=1024
         D, the dimension of the states.
-    gamma, sampling, form, normalize, random_state :
+    gamma, sampling, form, normalize, kernel, random_state :
         As for :class:`rhokit.FourierFeatures`, which draws the weights.
     trainable : bool, default=False
         Whether frequencies and phases are trained. Phases of pairs stay as they are.
@@ -60,6 +60,7 @@ class FourierLayer(FeatureLayer):
         sampling: str = "iid",
         form: str = "phase",
         normalize: bool = True,
+        kernel: Any = "gaussian",
         trainable: bool = False,
         models: tuple[int, ...] = (),
         random_state: Any = None,
@@ -74,6 +75,7 @@ class FourierLayer(FeatureLayer):
             sampling=sampling,
             form=form,
             normalize=normalize,
+            kernel=kernel,
             random_state=rng,
         )
         origin = np.zeros((1, n_features))
@@ -126,7 +128,7 @@ class FourierLayer(FeatureLayer):
             array = np.stack(values).reshape(*models, *values[0].shape)
             return nn.Parameter(torch.tensor(array, **options), requires_grad=trained)
 
-        self.gamma = float(feature_map.gamma)
+        self.gamma, self.kernel = float(feature_map.gamma), feature_map.kernel_
         settings = feature_map.get_params()
         form = settings.get("form", "pair")
         self.normalize = bool(settings.get("normalize", False)) and form == "phase"

@@ -33,7 +33,7 @@ from rhokit.validation import all_or_nothing, check_values, generator
 # Parameters of both, under one name but of two meanings.
 _OWN = ("rank", "batch_size")
 # What a plan was made from stays as it was when training goes on.
-_PLANNED = ("gamma", "n_components", "feature_map", "scale", "dtype")
+_PLANNED = ("gamma", "n_components", "feature_map", "kernel", "scale", "dtype")
 
 
 class GradientEstimator(BaseEstimator, ABC):

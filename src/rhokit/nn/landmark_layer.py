@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from rhokit.core import gaussian_columns, normalize_states
+from rhokit.core import GaussianKernel, gaussian_columns, normalize_states
 from rhokit.core.states import squared_distances
 from rhokit.features import FeatureMap, LandmarkFeatures
 from rhokit.nn.feature_layer import FeatureLayer, to_numpy
@@ -95,6 +95,7 @@ class LandmarkLayer(FeatureLayer):
             "device": device,
         }
         self.gamma, self.normalize = float(maps[0].gamma), maps[0].normalize
+        self.kernel: GaussianKernel = _gaussian_kernel(maps[0])
         self.by_product = all(each.distances_by_product for each in maps)
         self.n_components = max(each.n_components_ for each in maps)
         self.n_features = maps[0].landmarks_.shape[1]
@@ -156,6 +157,16 @@ class LandmarkLayer(FeatureLayer):
         """Shapes, for printing."""
         m, d = self.landmarks.shape[-2:]
         return f"{m} landmarks, {d} columns, trainable={not self.frozen}"
+
+
+def _gaussian_kernel(feature_map: LandmarkFeatures) -> Any:
+    """The kernel of a map, if the layer has its columns."""
+    if not feature_map.follows_gaussian:
+        raise ValueError(
+            f"landmarks of kernel={feature_map.kernel!r} cannot be trained with: take "
+            'feature_map="fourier", which is trained for any kernel'
+        )
+    return feature_map.kernel_
 
 
 def _widened(whitening: NDArray[Any] | None, width: int) -> NDArray[Any]:

@@ -23,7 +23,7 @@ class QMRegressorSGD(RegressorMixin, GradientEstimator):
     ----------
     gamma : "auto", float or rule, default="auto"
         γ of the kernel, as for :class:`QMRegressor`.
-    n_components, feature_map, scale, n_levels, beta, bounds, dtype :
+    n_components, feature_map, kernel, scale, n_levels, beta, bounds, dtype :
         As for :class:`QMRegressor`, which chooses them before training.
     calibration : {"loo"} or None, default="loo"
         Correct quantiles and intervals by what they missed on rows that were held out
@@ -76,6 +76,7 @@ class QMRegressorSGD(RegressorMixin, GradientEstimator):
         n_components: int = 1024,
         rank: Any = 16,
         feature_map: Any = "auto",
+        kernel: Any = "gaussian",
         scale: Any = "auto",
         n_levels: Any = 32,
         beta: Any = "loo",
@@ -103,6 +104,7 @@ class QMRegressorSGD(RegressorMixin, GradientEstimator):
         self.n_components = n_components
         self.rank = rank
         self.feature_map = feature_map
+        self.kernel = kernel
         self.scale = scale
         self.n_levels = n_levels
         self.beta = beta

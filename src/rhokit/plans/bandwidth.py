@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -11,7 +12,10 @@ from numpy.typing import NDArray
 from rhokit.core import leave_one_out
 from rhokit.core.arrays import safe_log
 from rhokit.features import FeatureMap, KernelSum, distinct_rows, gamma_by_rule
+from rhokit.kernels import kernel_of
 from rhokit.plans.maps import MapChooser
+from rhokit.plans.plan import Candidate
+from rhokit.plans.request import PlanRequest, refuse_endless
 
 # Leave-one-out probes so many rows, against a state of so many.
 _LOO_PROBES = 2048
@@ -24,6 +28,52 @@ _LARGE_GRID = 2**16
 # The same least density for all γ, as a share of what the first map can see.
 _LEAST_OVER_FLOOR = 0.01
 _LOG_TINY = math.log(1e-298)
+
+
+def choose_kernel(
+    request: PlanRequest,
+    rows: NDArray[Any],
+    weights: NDArray[np.float64] | None,
+) -> tuple[Any, list[Candidate]]:
+    """The kernel with the largest leave-one-out likelihood, and all that were tried.
+
+    Where the map is free, landmarks are compared, which all kernels have.
+
+    Parameters
+    ----------
+    request : PlanRequest
+        With several kernels; those that no density can be made of are left out.
+    rows : array of shape (n, d)
+        Scaled rows.
+    weights : array of shape (n,), optional
+    """
+    tried: list[tuple[float, Any, Candidate]] = []
+    wanted = request.feature_map
+    free = isinstance(wanted, str) and wanted == "auto"
+    for each in request.kernels:
+        kernel = kernel_of(each, 1.0)
+        if not math.isfinite(kernel.log_mass(1, request.power)):
+            continue
+        own = "landmarks" if free else wanted
+        own_request = replace(request, kernel=each, feature_map=own)
+        chooser = MapChooser(own_request, rows, weights)
+        score, gamma, count = _scored(chooser, np.random.default_rng(request.seed))
+        found = Candidate(request.scale_rule, own, gamma, score, count, kernel.name)
+        tried.append((score, each, found))
+    if not tried:
+        refuse_endless(request.kernels[0], request.power)
+    best = max(tried, key=lambda one: one[0])[1]
+    return best, [found for _, _, found in tried]
+
+
+def _scored(chooser: MapChooser, rng: np.random.Generator) -> tuple[float, float, int]:
+    """Leave-one-out likelihood of the γ that is asked for, it, and how many probes."""
+    gamma = chooser.request.gamma
+    if isinstance(gamma, str):
+        gamma = choose_gamma(gamma, chooser, rng)
+    rows, mass = distinct_rows(chooser.rows, chooser.weights, _LOO_ROWS, rng)
+    likelihood = _likelihood(chooser, gamma, rows, mass)
+    return likelihood(gamma), gamma, min(len(rows), _LOO_PROBES)
 
 
 def choose_gamma(gamma: str, chooser: MapChooser, rng: np.random.Generator) -> float:
@@ -64,6 +114,16 @@ def _best_gamma(
     mass: NDArray[np.float64],
 ) -> float:
     """γ with the largest leave-one-out likelihood, found uphill from a start."""
+    likelihood = _likelihood(chooser, start, rows, mass)
+    _, best = climb(likelihood, start, _LOO_MOST_STEPS)
+    around = (likelihood(best * step) for step in (0.5, 1, 2))
+    return float(best * 2 ** _top_of_parabola(*around))
+
+
+def _likelihood(
+    chooser: MapChooser, start: float, rows: NDArray[Any], mass: NDArray[np.float64]
+) -> Callable[[float], float]:
+    """Leave-one-out likelihood for any γ, no less than what the first map sees."""
     factor = chooser.request.map_gamma_factor
     power = chooser.request.power
     first = chooser(start * factor)
@@ -80,9 +140,7 @@ def _best_gamma(
         log_mass = chooser.log_mass(feature_map)
         return _loo_likelihood(feature_map, rows, mass, out, power, least, log_mass)
 
-    _, best = climb(likelihood, start, _LOO_MOST_STEPS)
-    around = (likelihood(best * step) for step in (0.5, 1, 2))
-    return float(best * 2 ** _top_of_parabola(*around))
+    return likelihood
 
 
 def climb(

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from rhokit.batch import Batch
 from rhokit.fast import small_algebra
-from rhokit.plans.bandwidth import choose_gamma
+from rhokit.plans.bandwidth import choose_gamma, choose_kernel
 from rhokit.plans.maps import MapChooser
 from rhokit.plans.mosaic import plan_mosaic
 from rhokit.plans.plan import Plan
 from rhokit.plans.proposal import Proposal
-from rhokit.plans.request import PlanRequest
+from rhokit.plans.request import PlanRequest, refuse_endless
 from rhokit.plans.scaling import Scaling
 from rhokit.validation import FARTHEST, level_of_the_user, refuse_far
 
@@ -32,6 +32,11 @@ def plan_density(request: PlanRequest, batch: Batch) -> Plan:
     batch : Batch
     """
     rows, weights, columns = batch.rows, batch.weights, batch.columns
+    if isinstance(request.kernel, tuple):
+        scaled = Scaling.from_rows(request.scale_rule, rows, weights).apply(rows)
+        kernel, tried = choose_kernel(request, scaled, weights)
+        plan = plan_density(replace(request, kernel=kernel), batch)
+        return replace(plan, candidates=(*plan.candidates, *tried))
     family = request.density_family(columns)
     if family == "mosaic":
         return plan_mosaic(request, batch)
@@ -45,6 +50,8 @@ def plan_density(request: PlanRequest, batch: Batch) -> Plan:
         own = feature_map.representation
         kind = request.representation if own == "matrix" else own
         return Plan(columns, scaling, None, feature_map, kind)
+    if not request.is_gaussian:
+        refuse_endless(request.kernel, request.power)
     if max(scaled.max(), -scaled.min()) >= FARTHEST[scaled.dtype]:
         seen = scaled if weights is None else scaled[weights > 0]
         refuse_far(seen, columns.names if columns.schema is None else None)
@@ -84,7 +91,7 @@ def _warn_of_landmarks(chooser: MapChooser, gamma: float, n_columns: int) -> Non
     request = chooser.request
     wanted = request.feature_map
     expected = isinstance(wanted, str) and wanted == "auto" and request.takes_series
-    if not expected or chooser.rows.shape[1] > 2:  # of which categories are many
+    if not expected or not request.is_gaussian or chooser.rows.shape[1] > 2:
         return
     if n_columns >= request.n_components and not chooser.has_few_rows:
         warnings.warn(

@@ -67,6 +67,7 @@ class MapChooser:
                 random_state=self.request.seed,
                 margin=0.0 if self.request.bounded else _STREAM_MARGIN,
                 normalize=self.for_outcomes,
+                kernel=self.request.kernel,
                 landmarks=self._landmarks_by_group() if by_group else None,
             )
             if self.request.power == 1 and isinstance(kind, str):
@@ -86,7 +87,8 @@ class MapChooser:
         if not (isinstance(wanted, str) and wanted == "auto"):
             return wanted
         d = self.rows.shape[1]
-        if gamma is None or d > len(_MOST_MODES) or self.schema is not None:
+        has_grid = d <= len(_MOST_MODES) and self.request.is_gaussian
+        if gamma is None or not has_grid or self.schema is not None:
             return "landmarks"
         bounded = self.request.bounded
         grid = FrequencyGrid.for_box(gamma, self._widths, GridFeatures().tol)
@@ -132,7 +134,7 @@ class MapChooser:
         """Logarithm of the integral of the density's kernel, over all rows."""
         power = self.request.power
         if self.schema is not None:
-            return self.schema.log_mass(feature_map.kernel.at_power(power).gamma)
+            return self.schema.log_mass(feature_map.gamma * power / 2)
         return float(feature_map.log_mass(power))
 
     def _landmarks_by_group(self) -> NDArray[Any]:

@@ -37,6 +37,8 @@ class Candidate:
         More is better; to be compared among equal numbers of probes.
     n_probes : int
         How many rows were left out in turn.
+    kernel : str
+        Name of the kernel.
     """
 
     scale: object
@@ -44,6 +46,7 @@ class Candidate:
     gamma: float | None
     score: float
     n_probes: int
+    kernel: str = "gaussian"
 
 
 @dataclass(frozen=True, eq=False)

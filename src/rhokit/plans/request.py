@@ -1,5 +1,6 @@
 """Demands that the parameters of an estimator make on its plan."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,6 +8,8 @@ from rhokit.batch import Columns
 from rhokit.features import FeatureMap
 from rhokit.features.bandwidth import BANDWIDTH_RULES
 from rhokit.features.registry import MAPS, planned_names
+from rhokit.kernels import check_kernel, kernel_of, wanted_kernels
+from rhokit.kernels.registry import GAUSSIAN, one_word
 
 GAMMA_RULES = ("loo", *BANDWIDTH_RULES)
 # Rules of scaling that mix columns, which a mosaic bends one by one.
@@ -41,6 +44,8 @@ class PlanRequest:
     has_gaps : bool
         Whether answers are to be given from some of the columns, too. A metric that is
         learned from whole rows neglects columns that could stand in for others.
+    kernel : str, Kernel or tuple of these
+        What overlaps of states follow; of several, what rows left out say.
     """
 
     feature_map: Any
@@ -53,9 +58,20 @@ class PlanRequest:
     takes_series: bool = False
     representation: str = "matrix"
     has_gaps: bool = False
+    kernel: Any = "gaussian"
+
+    @property
+    def kernels(self) -> tuple[Any, ...]:
+        """The kernels to choose from, one or several."""
+        return wanted_kernels(self.kernel)
 
     @property
     def is_gaussian(self) -> bool:
+        """Whether the kernel is the Gaussian one, and nothing is to be compared."""
+        return isinstance(self.kernel, str) and self.kernel == GAUSSIAN
+
+    @property
+    def has_gamma(self) -> bool:
         """Whether the map has a γ to choose."""
         wanted = self.feature_map
         return isinstance(wanted, str) or "gamma" in wanted.get_params()
@@ -102,6 +118,7 @@ class PlanRequest:
             return False  # kernels of categories are none that cells could follow
         has_numbers = schema is None or bool(schema.is_number.any())
         fits = _LEAST_MOSAIC_COLUMNS <= columns.width <= _MOST_MOSAIC_COLUMNS
+        fits = fits and self.is_gaussian
         return free and self.takes_series and not mixes and has_numbers and fits
 
     @property
@@ -158,3 +175,53 @@ def refuse_maps_of_numbers(wanted: Any, columns: Columns) -> None:
         f"for columns of categories, of which there are {names}. Got "
         f"{wanted!r} instead."
     )
+
+
+def own_kernel(wanted: Any, kernel: Any, owner: str) -> Any:
+    """The kernel of a wanted map: that of the parameter, or of a map that has one.
+
+    Refuses kernels that the map cannot follow.
+    """
+    if isinstance(wanted, str) and isinstance(kernel, str) and kernel == GAUSSIAN:
+        return kernel  # which all maps by name follow
+    check_kernel(kernel, owner)
+    kernel = one_word(kernel)
+    if isinstance(wanted, FeatureMap):
+        own = one_word(wanted.get_params(deep=False).get("kernel", GAUSSIAN))
+        if kernel in (GAUSSIAN, own):
+            return own
+        raise ValueError(
+            f"The 'kernel' parameter of {owner} must be left alone where the map is an "
+            f"object, which has its own: {wanted!r}. Got {kernel!r} instead."
+        )
+    follow = [name for name in MAPS if "kernel" in MAPS[name].settings]
+    if not (wanted in ("auto", *follow) or kernel == GAUSSIAN):
+        raise ValueError(
+            f"The 'kernel' parameter of {owner} must be 'gaussian' for "
+            f"feature_map={wanted!r}, which follows no other: {follow} do. Got "
+            f"{kernel!r} instead."
+        )
+    return kernel
+
+
+def refuse_categories(kernel: Any, columns: Columns) -> None:
+    """Refuse other kernels than the Gaussian for columns of categories."""
+    schema = columns.schema
+    if schema is None or kernel == GAUSSIAN:
+        return
+    names = [schema.names[i] for i in schema.category_columns()]
+    raise ValueError(
+        "The 'kernel' parameter must be 'gaussian' for columns of categories, whose "
+        f"distances are those of states; {names} are some. Got {kernel!r} instead."
+    )
+
+
+def refuse_endless(kernel: Any, power: int) -> None:
+    """Refuse kernels that no density can be made of."""
+    found = kernel_of(kernel, 1.0)
+    if found.log_mass(1, power) == math.inf:
+        raise ValueError(
+            "The 'kernel' parameter must be one whose square has a finite integral for "
+            f"a density, which {found!r} has not: it is for classes and values. Take "
+            "'gaussian', 'laplacian', 'matern' or 'cauchy'."
+        )

@@ -7,11 +7,9 @@ from numpy.typing import NDArray
 
 from rhokit.batch import Batch
 from rhokit.features import gamma_by_rule
-from rhokit.plans.leave_one_out import (
-    LeaveOneOut,
-    kernel_overlaps,
-    squared_distances,
-)
+from rhokit.kernels import kernel_of
+from rhokit.plans.exact_overlaps import exact_overlaps
+from rhokit.plans.leave_one_out import LeaveOneOut
 from rhokit.plans.metric import MetricSearch
 from rhokit.plans.plan import Candidate
 from rhokit.plans.request import PlanRequest
@@ -29,12 +27,12 @@ _MOST_WITHIN_COLUMNS = 1024
 _MOST_LEARNED_COLUMNS = 256
 # Columns of a smaller range, in spreads, have none.
 _LEAST_RANGE = 1e-3
-# Score, rule, scaling and γ.
-_Scored = tuple[float, Any, Scaling, float]
+# Score, rule, scaling, γ and kernel.
+_Scored = tuple[float, Any, Scaling, float, Any]
 
 
 class ScaleChoice:
-    """Finds the scaling that suits the exact kernel best.
+    """Finds the scaling that suits the exact kernel best, and the kernel.
 
     Parameters
     ----------
@@ -62,8 +60,8 @@ class ScaleChoice:
         self.by_score = isinstance(request.gamma, str) and request.gamma == "loo"
         self.rng = np.random.default_rng(request.seed)
 
-    def run(self) -> tuple[Any, Scaling, float]:
-        """Rule and scaling that suit the exact kernel best, and γ to start from.
+    def run(self) -> tuple[Any, Scaling, float, Any]:
+        """Rule and scaling that suit the exact kernel best, γ to start from, kernel.
 
         A γ that is given, or that a rule gives, is taken in the units of the scaling,
         and has no say in its choice.
@@ -77,19 +75,23 @@ class ScaleChoice:
             )
             for rule in self._scale_rules()
         }
-        if len(found) == 1 and not self.by_score and not self._is_learned:
+        kernels = self.request.kernels
+        one = len(found) == len(kernels) == 1
+        if one and not self.by_score and not self._is_learned:
             ((rule, scaling),) = found.values()
-            return rule, scaling, self._given_gamma(scaling)
+            return rule, scaling, self._given_gamma(scaling), kernels[0]
         scored = [
-            (score, rule, scaling, gamma)
+            (score, rule, scaling, gamma, kernel)
             for rule, scaling in found.values()
-            for gamma, score in self._kernel_scores(rule, scaling)
+            for kernel in kernels
+            for gamma, score in self._kernel_scores(rule, scaling, kernel)
         ]
         if self._may_learn:
             learned = self._learned(scored, found["std"][1])
             scored = learned if self._is_learned else scored + learned
-        rule, scaling, gamma = max(scored, key=lambda each: each[0])[1:]
-        return rule, scaling, gamma if self.by_score else self._given_gamma(scaling)
+        rule, scaling, gamma, kernel = max(scored, key=lambda each: each[0])[1:]
+        gamma = gamma if self.by_score else self._given_gamma(scaling)
+        return rule, scaling, gamma, kernel
 
     @property
     def _is_learned(self) -> bool:
@@ -104,7 +106,9 @@ class ScaleChoice:
         request, asked = self.request, self._is_learned
         free = request.scales_by_itself and not request.has_gaps
         several = d > 1 and MetricSearch.may_learn(self.loo, asked=asked)
-        return several and (asked or (free and d <= _MOST_LEARNED_COLUMNS))
+        gaussian = any(kernel_of(each, 1.0).is_gaussian for each in request.kernels)
+        free = free and gaussian and d <= _MOST_LEARNED_COLUMNS
+        return several and (asked or free)
 
     def _scale_rules(self) -> list[Any]:
         """Rules of scaling to choose from; those that learning starts from."""
@@ -128,14 +132,14 @@ class ScaleChoice:
         plain : Scaling
             By the spread of columns.
         """
-        std = [(score, gamma) for score, rule, _, gamma in scored if rule == "std"]
+        std = [(score, gamma) for score, rule, _, gamma, _ in scored if rule == "std"]
         # The best γ may be so narrow that a row sees but its nearest neighbour, which
         # has no slope; twice that of the median rule is wide.
         starts = [max(std)[1], 2 * std[0][1] / float(_COARSE[0])]
         rows = self.loo.rows(self.batch.rows)
         rival = None
         if not self._is_learned:
-            _, _, scaling, gamma = max(scored, key=lambda each: each[0])
+            _, _, scaling, gamma, _ = max(scored, key=lambda each: each[0])
             rival = scaling.apply(rows), gamma * _AROUND
         is_number = self.batch.columns.is_number
         tied = None if is_number is None else ~is_number
@@ -148,11 +152,22 @@ class ScaleChoice:
         # are, where there are any.
         units = np.ptp(spread, axis=0) > _LEAST_RANGE if tied is None else tied
         scaling, gamma = plain.weighted(metric.matrix, units)
-        squares = squared_distances(
-            scaling.apply(rows).astype(np.float32), self.loo.probes()
-        )
-        scores = self._scores_of("learned", squares, np.array([gamma * wanted]))
-        return [(score, "learned", scaling, gamma) for gamma, score in scores]
+        narrow = scaling.apply(rows).astype(np.float32)
+        return [
+            (score, "learned", scaling, each, kernel)
+            for kernel in self.request.kernels
+            for each, score in self._scores_of(
+                "learned",
+                kernel,
+                exact_overlaps(kernel, narrow, self.loo.probes()),
+                gamma * wanted * self._around(kernel),
+            )
+        ]
+
+    @staticmethod
+    def _around(kernel: Any) -> NDArray[np.float64]:
+        """Steps about the γ that was learned, which is that of the Gaussian kernel."""
+        return np.ones(1) if kernel_of(kernel, 1.0).is_gaussian else _AROUND
 
     def importances(self, scaling: Scaling) -> NDArray[np.float64]:
         """Spreads of the user's columns after scaling, as shares of their sum."""
@@ -194,27 +209,28 @@ class ScaleChoice:
         mass, total = self.loo.mass, self.loo.total_weight
         return gamma_by_rule(gamma, rows, mass, n_rows=total, rng=self.rng)
 
-    def _kernel_scores(self, rule: Any, scaling: Scaling) -> list[tuple[float, float]]:
+    def _kernel_scores(
+        self, rule: Any, scaling: Scaling, kernel: Any
+    ) -> list[tuple[float, float]]:
         """Pairs of γ and the exact kernel's score."""
         rows = scaling.apply(self.loo.rows(self.batch.rows))
         self.refuse_far(rows)
         median = gamma_by_rule("median", rows, self.loo.mass, rng=self.rng)
         probes = self.loo.probes()
-        squares = squared_distances(rows.astype(np.float32), probes)
-        coarse = self._scores_of(rule, squares, median * _COARSE)
+        overlaps = exact_overlaps(kernel, rows.astype(np.float32), probes)
+        coarse = self._scores_of(rule, kernel, overlaps, median * _COARSE)
         top = max(coarse, key=lambda pair: pair[1])[0]
-        return coarse + self._scores_of(rule, squares, top * _FINE)
+        return coarse + self._scores_of(rule, kernel, overlaps, top * _FINE)
 
     def _scores_of(
-        self, rule: Any, squares: NDArray[Any], gammas: NDArray[Any]
+        self, rule: Any, kernel: Any, overlaps: Any, gammas: NDArray[Any]
     ) -> list[tuple[float, float]]:
-        """Pairs of γ and the kernel's score, from squared distances of probes."""
-        probes = self.loo.probes()
-        values = [
-            self.loo.score(kernel_overlaps(squares, gamma), probes) for gamma in gammas
-        ]
+        """Pairs of γ and the kernel's score, from overlaps of probes for any γ."""
+        probes, name = self.loo.probes(), kernel_of(kernel, 1.0).name
+        values = [self.loo.score(overlaps(gamma), probes) for gamma in gammas]
         pairs = list(zip(gammas.tolist(), values, strict=True))
         self.candidates += [
-            Candidate(rule, "exact", each, value, len(probes)) for each, value in pairs
+            Candidate(rule, "exact", each, value, len(probes), name)
+            for each, value in pairs
         ]
         return pairs

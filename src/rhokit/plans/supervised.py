@@ -12,6 +12,7 @@ from rhokit.features import (
     FeatureMap,
     FourierFeatures,
 )
+from rhokit.kernels import kernel_of
 from rhokit.plans.bandwidth import climb
 from rhokit.plans.leave_one_out import (
     MOST_ROWS,
@@ -72,7 +73,8 @@ class SupervisedChoice:
 
     def run(self) -> Plan:
         """The plan."""
-        rule, scaling, gamma = self.scales.run()
+        rule, scaling, gamma, kernel = self.scales.run()
+        self.request = replace(self.request, kernel=kernel)
         scaled = scaling.apply(self.batch.rows)
         weights = self.batch.weights
         self.scales.refuse_far(scaled if weights is None else scaled[weights > 0])
@@ -112,12 +114,16 @@ class SupervisedChoice:
         """The maps to compare: names, or instances."""
         wanted, few = self.request.feature_map, d <= 2
         automatic = isinstance(wanted, str) and wanted == "auto"
+        few = few and self.request.is_gaussian
         if not automatic or (few and self.batch.columns.schema is None):
             return [wanted]
         if self._has_all_landmarks:
             return ["landmarks"]
         rival = FourierFeatures(
-            n_components=self.request.n_components, form="pair", sampling="orthogonal"
+            n_components=self.request.n_components,
+            form="pair",
+            sampling="orthogonal",
+            kernel=self.request.kernel,
         )
         return ["landmarks", rival]
 
@@ -206,7 +212,9 @@ class SupervisedChoice:
         value, one = self.loo.score_in_turns(overlaps, turns), feature_maps[0]
         name, gamma = type(one).__name__, one.get_params()["gamma"]
         n_probes = sum(map(len, turns))
-        self.candidates.append(Candidate(rule, name, gamma, value, n_probes))
+        kernel = kernel_of(self.request.kernel, 1.0).name
+        found = Candidate(rule, name, gamma, value, n_probes, kernel)
+        self.candidates.append(found)
         return value
 
     def _chooser(

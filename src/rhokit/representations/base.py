@@ -262,7 +262,8 @@ class Representation(ABC):
         """The error that says which models have integrals in closed form."""
         return ValueError(
             "integrals are known for models on a grid or over landmarks that are not "
-            'normalised: fit with feature_map="auto" (this one has '
+            'normalised, of the Gaussian kernel: fit with feature_map="auto" (this one '
+            "has "
             f"{self.plan.feature_map!r})"
         )
 

@@ -17,6 +17,8 @@ Floats = NDArray[np.float64]
 # kernel: what is left out and what is between the nodes are both below 1e-8.
 _BEYOND = 7.0
 _STEP = 0.9
+# Nodes of a panel between two landmarks, and beyond the last ones.
+_PANEL_NODES = 24
 _MOST_LATTICE_COLUMNS = 3
 # More columns are integrated over by chance.
 _DRAWS = 2**15
@@ -65,8 +67,12 @@ def _integral(model: Any, rows: Floats) -> tuple[float, float]:
     schema = plan.columns.schema
     scaled = plan.scaling.apply(rows.astype(np.float64))
     numbers = np.ones(scaled.shape[1], bool) if schema is None else schema.is_number
+    kernel = getattr(plan.feature_map, "kernel_", None)
     few = plan.gamma is not None and numbers.sum() <= _MOST_LATTICE_COLUMNS
-    if few or not numbers.any():
+    if few and kernel is not None and not kernel.is_gaussian:
+        nodes, log_volumes = _panels(plan.feature_map.landmarks_, plan.gamma)
+        more = 0.0
+    elif few or not numbers.any():
         nodes, volume = _lattice(scaled[:, numbers], plan.gamma or _WIDE)
         log_volumes, more = np.full(len(nodes), np.log(volume)), 0.0
     else:
@@ -101,6 +107,28 @@ def _lattice(rows: Floats, gamma: float) -> tuple[Floats, float]:
     ]
     nodes = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, len(axes))
     return nodes, float((_STEP * width) ** len(axes))
+
+
+def _panels(landmarks: Floats, gamma: float) -> tuple[Floats, Floats]:
+    """Nodes (n, d) of Gauss's rule between landmarks and beyond, and log-weights (n,).
+
+    Kernels may have kinks at landmarks, and tails that fall as powers.
+    """
+    nodes, weights = np.polynomial.legendre.leggauss(_PANEL_NODES)
+    nodes, weights = (nodes + 1) / 2, weights / 2
+    unit = 1 / np.sqrt(gamma)
+    axes, parts = [], []
+    for ends in map(np.unique, landmarks.astype(np.float64).T):
+        widths = np.diff(ends)
+        inner = (ends[:-1, None] + widths[:, None] * nodes).ravel()
+        tail = unit * nodes / (1 - nodes)
+        shares = unit * weights / (1 - nodes) ** 2
+        axes.append(np.concatenate([ends[0] - tail, inner, ends[-1] + tail]))
+        inside = (widths[:, None] * weights).ravel()
+        parts.append(np.log(np.concatenate([shares, inside, shares])))
+    points = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, len(axes))
+    logs = np.stack(np.meshgrid(*parts), axis=-1).reshape(-1, len(axes))
+    return points, logs.sum(axis=1)
 
 
 def _category_values(schema: Any) -> Iterator[Floats]:
