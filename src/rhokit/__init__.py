@@ -99,6 +99,7 @@ __all__ = [
     "fit_files",
     "inspection",
     "io",
+    "kernels",
     "load",
     "loads",
     "metrics",
