@@ -264,7 +264,7 @@ class TestNames:
             check_kernel(wanted, "a model")
 
     def test_maps_follow_one(self):
-        with pytest.raises(ValueError, match="FourierFeatures must be one of"):
+        with pytest.raises(ValueError, match="of a map must be one of"):
             FourierFeatures(kernel="loo").fit(ROWS)
 
     def test_register(self):
