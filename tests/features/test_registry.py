@@ -123,9 +123,9 @@ class TestPlanned:
         common = {"gamma", "n_components", "random_state"}
         assert settings == {
             "blend": common,
-            "fourier": common,
+            "fourier": common | {"kernel"},
             "grid": {"gamma", "margin"},
-            "landmarks": common | {"normalize", "landmarks"},
+            "landmarks": common | {"normalize", "landmarks", "kernel"},
             "mosaic": {"gamma", "random_state"},
             "quadrature": {"gamma"},
         }
