@@ -85,10 +85,10 @@ def test_splines_bring_quantiles_to_those_of_the_mixture():
     mixture = CellMixture(
         np.zeros(1), np.full((1, 1), 2.0), np.full((1, 1, 1), 3.0), np.zeros((1, 0))
     )
-    splines = found.splines(shapes, mixture, stay=False)
+    splines = found.splines(shapes, mixture, most_torn=1.0)
     z, _ = shapes.mended(splines).apply(found.values)
     assert_allclose(mixture.cdf(0, z[:, 0]), found.levels[:, 0], rtol=1e-9)
     assert_array_equal(
-        found.splines(shapes, mixture, stay=True).knots,
-        found.splines(shapes, mixture, stay=True).values,
+        found.splines(shapes, mixture, most_torn=0.02).knots,
+        found.splines(shapes, mixture, most_torn=0.02).values,
     )  # so far that no row would be left in the cell

@@ -16,9 +16,8 @@ Floats = NDArray[np.float64]
 # beyond. Tails count as much as the middle.
 _LEVELS = (1e-4, 3e-4, 0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5)
 _LEAST_BEYOND, _LEAST_ROWS, _TAIL = 10.0, 2000.0, 0.003
-# Splines that would move rows by so many widths of a cell, in more than this share of
-# cells, are not taken.
-_FAR, _FEW = 0.5, 0.02
+# Rows that splines move by so many widths of a cell are moved out of it.
+_FAR = 0.5
 # How often masses of some rows are scaled to the shares of all, and by what at most.
 _RAKINGS, _MOST_RAKED = 5, 2.0
 # A piece is at least so wide, and stretched no more than so many times.
@@ -86,13 +85,14 @@ class Margins:
         return len(self.levels) > 2 * sum(p > _TAIL for p in _LEVELS) - 1
 
     def splines(
-        self, shapes: ColumnShapes, mixture: CellMixture, *, stay: bool
+        self, shapes: ColumnShapes, mixture: CellMixture, *, most_torn: float
     ) -> Splines | None:
         """Splines that take quantiles of bent columns to those of a mixture.
 
-        A column keeps what it has where values are the same over several levels and, if
-        rows are to ``stay``, where more than a few cells are so narrow that their rows
-        would be moved out of them. None if there are too few rows to know tails by.
+        A column keeps what it has where values are the same over several levels, and
+        where cells of more than ``most_torn`` of the weight are so narrow that their
+        rows would be moved out of them. None if there are too few rows to know tails
+        by.
         """
         if not len(self.levels):
             return None
@@ -107,7 +107,7 @@ class Margins:
             if points is None:
                 continue
             found = Splines.through(*points[:, :, None])
-            if stay and _misses(found, known.part([j]), mixture, j):
+            if _torn(found, known.part([j]), mixture, j) > most_torn:
                 continue
             knots[:, j], values[:, j] = points
         return Splines.through(knots, values)
@@ -139,12 +139,12 @@ def _ascending(points: Floats) -> Floats | None:
     return np.concatenate([found[:, :1] - step * missing[::-1], found], axis=1)
 
 
-def _misses(new: Splines, old: Splines, mixture: CellMixture, column: int) -> bool:
-    """Whether rows of many cells would be moved out of them."""
+def _torn(new: Splines, old: Splines, mixture: CellMixture, column: int) -> float:
+    """Weight of the cells whose rows would be moved out of them."""
     mean = mixture.mean[:, column]
     moved = np.abs(new.apply(0, old.invert(0, mean))[0] - mean)
     far = moved > _FAR * np.sqrt(mixture.covariance[:, column, column])
-    return bool(np.exp(mixture.log_weight) @ far > _FEW)
+    return float(np.exp(mixture.log_weight) @ far)
 
 
 def _between(x: Floats, mass: Floats, near: Floats) -> tuple[Floats, Floats, Floats]:

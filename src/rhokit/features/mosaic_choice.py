@@ -1,7 +1,7 @@
 """How a mosaic is chosen: shapes of columns, layers of cells, and their weights."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,10 @@ from scipy.special import logsumexp
 from rhokit.fast import map_jobs
 from rhokit.features.base import column_ends
 from rhokit.features.category_shares import NO_CATEGORIES, CategoryShares, blocks_of
-from rhokit.features.cells import CellMixture, mixed
+from rhokit.features.cells import CellMixture
 from rhokit.features.ends import ColumnEnds
 from rhokit.features.margins import Margins
+from rhokit.features.mending import Mending
 from rhokit.features.mixtures import (
     Layer,
     fit_layer,
@@ -37,9 +38,6 @@ Floats = NDArray[np.float64]
 # A mosaic is chosen from at most so many rows; one of few cells, from so many of them
 # per cell, and at least some.
 _ROWS, _ROWS_PER_CELL, _LEAST_ROWS = 20_000, 400, 2000
-# How often splines are mended once there are layers, and how many nats per row that may
-# cost: it moves rows, which narrow cells must follow.
-_MENDINGS, _MOST_LOST = 3, 0.02
 # Quantiles of columns are those of at most so many.
 _MARGIN_ROWS = 200_000
 # Of fewer rows than the first, a fifth is held out, three times; of fewer than the
@@ -169,8 +167,11 @@ class MosaicChoice:
             rng = np.random.default_rng(self._seed)
             return shapes, [kernel_layer(rows, n_cells, self._floor, rng)], np.ones(1)
         shapes = self._shapes()
-        layers, weights = self._layers(self._bent(shapes)[0])
-        return *self._settled(shapes, layers, weights), weights
+        layers, judges, weights = self._layers(self._bent(shapes)[0])
+        if self._margins.has_tails:
+            mending = self._mending()
+            shapes, layers = mending.settled(shapes, layers, judges, weights)
+        return shapes, layers, weights
 
     # ---- shapes ---------------------------------------------------------------------
 
@@ -193,43 +194,18 @@ class MosaicChoice:
             own, its_mixture = self._score(bent)
             if own > score:
                 best, score, mixture = bent, own, its_mixture
-        splines = self._margins.splines(best, mixture, stay=False)
+        splines = self._margins.splines(best, mixture, most_torn=1.0)
         if splines is None:
             return best
         mended = best.mended(splines)
         return mended if self._score(mended)[0] > score else best
 
-    def _settled(
-        self, shapes: ColumnShapes, layers: list[Layer], weights: Floats
-    ) -> tuple[ColumnShapes, list[Layer]]:
-        """Splines that mend what all layers together have too much or too little of."""
-        if not self._margins.has_tails:
-            return shapes, layers
-        before, mass = (shapes, layers), self._mass
+    def _mending(self) -> Mending:
+        """What mends shapes once there are layers."""
+        mass, margins = self._mass, self._margins
         if not self._is_whole:
-            mass = self._margins.raked(self._numbers, mass)
-        moved = layers
-        for _ in range(_MENDINGS):
-            layers = moved
-            mixture = mixed([each.mixture(self.shares) for each in layers], weights)
-            splines = self._margins.splines(shapes, mixture, stay=True)
-            shapes = shapes.mended(splines or shapes.splines)
-            rows = replace(self._bent(shapes)[0], mass=mass)
-            moved = [improve_layer(each, rows, self.shares, 1) for each in layers]
-        # Cells move with the rows that are learned, once, as the last ones do here.
-        after = shapes, moved
-        lost = self._likelihood(*before, weights) - self._likelihood(*after, weights)
-        return (shapes, layers) if lost < _MOST_LOST else before
-
-    def _likelihood(
-        self, shapes: ColumnShapes, layers: list[Layer], weights: Floats
-    ) -> float:
-        """Mean log-density of some of the rows under all layers."""
-        rows, log_volume = self._bent(shapes)
-        some = slice(None, None, max(1, len(rows) // _SOME_ROWS))
-        mixture = mixed([each.mixture(self.shares) for each in layers], weights)
-        logs = mixture.log_density(rows.cell_rows(some)) + log_volume[some]
-        return float(np.average(logs, weights=self._mass[some]))
+            mass = margins.raked(self._numbers, mass)
+        return Mending(self._bent, mass, margins, self.shares, self._held_out[0])
 
     def _score(self, shapes: ColumnShapes) -> tuple[float, CellMixture]:
         """Log-density of held-out rows under a mixture of few cells, and that."""
@@ -256,11 +232,12 @@ class MosaicChoice:
 
     # ---- layers ---------------------------------------------------------------------
 
-    def _layers(self, rows: WeightedRows) -> tuple[list[Layer], Floats]:
-        """Layers that count, of all rows, and their weights (L,)."""
+    def _layers(self, rows: WeightedRows) -> tuple[list[Layer], list[Layer], Floats]:
+        """Layers that count, of all rows and of the first fold, and weights (L,)."""
         n_left = int((~self._held_out[0]).sum())
         if not n_left:
-            return self._fit(rows, 1, (1.0,)), np.ones(1)
+            layers = self._fit(rows, 1, (1.0,))
+            return layers, layers, np.ones(1)
         rungs = list(settings(n_left, rows.z.shape[1], self._n_cells))
         tried = [(n, strength) for n, strengths in rungs for strength in strengths]
         folds = [rows.among(~out) for out in self._held_out]
@@ -286,7 +263,7 @@ class MosaicChoice:
             return improve_layer(found[fold * len(tried) + k], rows, self.shares)
 
         layers = map_jobs(of_all_rows, kept[::-1].tolist())[::-1]
-        return layers, weights[kept] / weights[kept].sum()
+        return layers, [found[k] for k in kept], weights[kept] / weights[kept].sum()
 
     def _fit(
         self, rows: WeightedRows, n_cells: int, strengths: Sequence[float]
