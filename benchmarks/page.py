@@ -103,7 +103,7 @@ def _sections(measured):
                 _duration(sum(marks)),
                 str(len(marks)),
                 listed(str(n) for n in sorted({line["threads"] for line in lines})),
-                listed(str(load) for load in sorted(loads)),
+                _loads(sorted(loads)),
             ]
         )
     heads = ["section", "date", "duration", "tasks", "threads", "load at the start"]
@@ -113,6 +113,13 @@ def _sections(measured):
 def _days(lines):
     dates = sorted({line["date"][:10] for line in lines})
     return dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+
+
+def _loads(loads):
+    """A few loads, or the least and the largest of many."""
+    if len(loads) <= 4:
+        return listed(str(load) for load in loads)
+    return f"{loads[0]} to {loads[-1]}"
 
 
 def _duration(seconds):
