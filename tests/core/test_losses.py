@@ -9,6 +9,7 @@ import torch
 from rhokit.core import (
     cross_entropy,
     negative_log_likelihood,
+    share_cross_entropy,
     squared_error_and_variance,
 )
 from rhokit.core.losses import mean_over_rows
@@ -177,3 +178,21 @@ class TestManyModels:
         for i, j in np.ndindex(2, 4):
             expected = squares(mean[i, j], variance[i, j], target, 0.3)
             assert_close(found[i, j], np.array(expected))
+
+
+def test_shares_of_bags(xp):
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), size=(2, 5, 4))  # models, bags, rows
+    shares = rng.dirichlet(np.ones(3), size=5)
+    shares[0] = [0, 0.5, 0.5]
+    p[:, 0] = [0, 0.25, 0.75]
+    with np.errstate(divide="ignore"):
+        logs = np.log(p)
+    found = share_cross_entropy(xp.asarray(logs), xp.asarray(shares))
+    means = p.mean(axis=2)
+    terms = [
+        -sum(s * np.log(m) for s, m in zip(shares[b], means[k, b], strict=True) if s)
+        for k in range(2)
+        for b in range(5)
+    ]
+    assert_close(found, np.reshape(terms, (2, 5)).mean(axis=1))

@@ -26,6 +26,7 @@ from rhokit.core.kernel import GaussianKernel, Kernel
 from rhokit.core.losses import (
     cross_entropy,
     negative_log_likelihood,
+    share_cross_entropy,
     squared_error_and_variance,
 )
 from rhokit.core.measurement import (
@@ -88,6 +89,7 @@ __all__ = [
     "reduced_states",
     "relative_entropies",
     "relative_entropy",
+    "share_cross_entropy",
     "softmax_states",
     "squared_error_and_variance",
     "state_spectrum",

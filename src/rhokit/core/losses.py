@@ -7,7 +7,7 @@ lack their minus sign, which stands here.
 
 from array_api_compat import array_namespace
 
-from rhokit.core.arrays import Array
+from rhokit.core.arrays import Array, safe_log
 
 
 def mean_over_rows(values: Array, weight: Array | None = None) -> Array:
@@ -81,3 +81,28 @@ def squared_error_and_variance(
     weight : array of shape (..., n), optional
     """
     return mean_over_rows((target - mean) ** 2 + alpha * variance, weight)
+
+
+def share_cross_entropy(
+    log_probabilities: Array, shares: Array, weight: Array | None = None
+) -> Array:
+    r"""Loss of bags of rows: :math:`-\frac1B\sum_{bk} s_{bk}\log\bar P_{bk}`.
+
+    With :math:`\bar P_{bk}` the mean probability of class k over the rows of bag b:
+    for labels of which only the shares in each bag are known.
+
+    Parameters
+    ----------
+    log_probabilities : array of shape (..., B, n, K)
+        Of bags of n rows each.
+    shares : array of shape (..., B, K)
+    weight : array of shape (..., B), optional
+    """
+    xp = array_namespace(log_probabilities)
+    largest = xp.max(log_probabilities, axis=-2, keepdims=True)
+    largest = xp.where(largest > -xp.inf, largest, xp.zeros_like(largest))
+    means = xp.mean(xp.exp(log_probabilities - largest), axis=-2)
+    logs = safe_log(means) + largest[..., 0, :]
+    # A class that a bag lacks costs nothing, however improbable it is.
+    terms = xp.where(shares > 0, -shares * logs, xp.zeros_like(logs))
+    return mean_over_rows(xp.sum(terms, axis=-1), weight)

@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin
 from rhokit.estimators import answers
 from rhokit.estimators.base import OnePassEstimator
 from rhokit.estimators.parameters import TARGET
+from rhokit.estimators.proportions import fit_proportions
 from rhokit.readouts import DensityClassReadOut
 from rhokit.validation import Interval, StrOptions
 
@@ -231,6 +232,8 @@ class DMKDClassifier(ClassEstimator):
             min_log_density=self.min_log_density,
             reject_label=self.reject_label,
         )
+
+    fit_proportions = fit_proportions
 
     @property
     def threshold_(self) -> float | None:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from rhokit.estimators.classifiers import ClassEstimator
 from rhokit.estimators.parameters import TARGET
+from rhokit.estimators.proportions import fit_proportions
 from rhokit.features import FeatureMap
 from rhokit.readouts import DECISIONS, OUTPUT_MAPS, JointReadOut, OrderedReadOut
 from rhokit.validation import Interval, StrOptions, check_weights
@@ -112,6 +113,8 @@ class QMClassifier(ClassEstimator):
         return (known or JointReadOut(np.empty(0))).with_parameters(
             output_map=self.output_map, joint_rank=self.joint_rank
         )
+
+    fit_proportions = fit_proportions
 
     def predict_state(self, X: Any) -> NDArray[np.float64]:
         """Density matrix of the label of each row, shape (n, D_Y, D_Y), trace one.

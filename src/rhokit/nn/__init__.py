@@ -23,6 +23,7 @@ from rhokit.nn.lenet import LeNet
 from rhokit.nn.losses import (
     CrossEntropy,
     NegativeLogLikelihood,
+    ShareCrossEntropy,
     SquaredErrorAndVariance,
 )
 from rhokit.nn.measurement import JointMeasurement, Measurement
@@ -49,6 +50,7 @@ __all__ = [
     "QMRegressorSGD",
     "Recipe",
     "RegressorHead",
+    "ShareCrossEntropy",
     "SquaredErrorAndVariance",
     "TrainingRows",
     "TrainingTask",

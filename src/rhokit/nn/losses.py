@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from rhokit.core import (
     cross_entropy,
     negative_log_likelihood,
+    share_cross_entropy,
     squared_error_and_variance,
 )
 
@@ -43,6 +44,24 @@ class CrossEntropy(nn.Module):
     def forward(self, log_probabilities: Tensor, codes: Tensor) -> Tensor:
         """Of log-probabilities (..., n, K) and codes (..., n)."""
         loss: Tensor = cross_entropy(log_probabilities, codes)
+        return loss.sum()
+
+
+class ShareCrossEntropy(nn.Module):
+    """Loss of a :class:`ClassifierHead` for bags whose classes' shares are known.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from rhokit.nn import ShareCrossEntropy
+    >>> bag = torch.tensor([[[0.9, 0.1], [0.1, 0.9]]]).log()  # one of each, surely
+    >>> ShareCrossEntropy()(bag, torch.tensor([[0.5, 0.5]]))
+    tensor(0.6931)
+    """
+
+    def forward(self, log_probabilities: Tensor, shares: Tensor) -> Tensor:
+        """Of log-probabilities (..., B, n, K) and shares (..., B, K)."""
+        loss: Tensor = share_cross_entropy(log_probabilities, shares)
         return loss.sum()
 
 
