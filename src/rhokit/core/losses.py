@@ -104,5 +104,5 @@ def share_cross_entropy(
     means = xp.mean(xp.exp(log_probabilities - largest), axis=-2)
     logs = safe_log(means) + largest[..., 0, :]
     # A class that a bag lacks costs nothing, however improbable it is.
-    terms = xp.where(shares > 0, -shares * logs, xp.zeros_like(logs))
-    return mean_over_rows(xp.sum(terms, axis=-1), weight)
+    needed = xp.where(shares > 0, logs, xp.zeros_like(logs))
+    return mean_over_rows(-xp.sum(shares * needed, axis=-1), weight)
