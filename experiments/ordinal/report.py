@@ -54,10 +54,10 @@ when this one was made; it was judged by inner errors alone.
 
 _QUOTED = """
 Of others the paper quotes the Gaussian processes and support vector machines of Chu and
-Ghahramani, which have all nine sets; NNRank (Cheng and others, 2008), which has all but
-Wisconsin; and ORNN (Fernández-Navarro and others, 2014), which has Pyrimidines, Machine,
-Stocks and Abalone. ORELM (Deng and others, 2010) it names without a figure, so none is
-here. A dash is a set without one.
+Ghahramani, which have all nine sets; NNRank (Cheng and others, 2008), which has all
+but Wisconsin; and ORNN (Fernández-Navarro and others, 2014), which has Pyrimidines,
+Machine, Stocks and Abalone. ORELM (Deng and others, 2010) it names without a figure,
+so none is here. A dash is a set without one.
 """
 
 
