@@ -10,6 +10,7 @@ import pandas as pd
 from rhokit import (
     DMKDE,
     DMKDESGD,
+    CoherentFeatures,
     DMKDClassifier,
     DMKDClassifierSGD,
     DMKDOutlierDetector,
@@ -183,6 +184,14 @@ CLASSES = {
     "classes coherent": EstimatorCase(
         DMKDClassifier(**FOURIER, kernel=CoherentKernel(spin=1.0))
     ),
+    "classes by spins": EstimatorCase(
+        DMKDClassifier(gamma=0.7, kernel="coherent", random_state=0)
+    ),
+    "values by complex spins": EstimatorCase(
+        QMRegressor(
+            gamma=0.7, feature_map=CoherentFeatures(spin=1.0, form="complex"), **LEVELS
+        )
+    ),
     "classes of any kernel": EstimatorCase(
         DMKDClassifier(**LANDMARKS, kernel=("gaussian", "laplacian"), scale="std")
     ),
@@ -290,6 +299,8 @@ MAPS = {
     "quadrature": MapCase(QuadratureFeatures(tol=1e-3), lattice),
     "grid": MapCase(GridFeatures(tol=1e-4), lattice),
     "landmarks": landmarks(),
+    "spins": MapCase(CoherentFeatures(spin=1.0), lattice),
+    "spins, complex": MapCase(CoherentFeatures(form="complex"), lattice),
     "landmarks, laplacian": landmarks(kernel="laplacian"),
     "landmarks, cauchy": landmarks(kernel="cauchy", normalize=True),
     "landmarks, matern": landmarks(kernel=MaternKernel(nu=1.0)),

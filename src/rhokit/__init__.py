@@ -43,6 +43,7 @@ if TYPE_CHECKING:  # what type checkers and editors see
     )
     from rhokit.export import export_onnx
     from rhokit.features import (
+        CoherentFeatures,
         FourierFeatures,
         GridFeatures,
         LandmarkFeatures,
@@ -61,6 +62,7 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "DMKDE",
     "DMKDESGD",
+    "CoherentFeatures",
     "DMKDClassifier",
     "DMKDClassifierSGD",
     "DMKDOutlierDetector",
@@ -117,6 +119,7 @@ __all__ = [
 
 # Where a name is found that is no module itself.
 _HOME = {
+    "CoherentFeatures": "rhokit.features",
     "DMKDClassifier": "rhokit.estimators",
     "DMKDClassifierSGD": "rhokit.nn",
     "DMKDE": "rhokit.estimators",

@@ -8,6 +8,7 @@ from rhokit.batch import Columns
 from rhokit.features import (
     MAPS,
     BlendFeatures,
+    CoherentFeatures,
     FeatureMap,
     FourierFeatures,
     GridFeatures,
@@ -44,6 +45,7 @@ every_map_of_states = pytest.mark.parametrize(
 def test_names():
     expected = {
         "blend": BlendFeatures,
+        "coherent": CoherentFeatures,
         "fourier": FourierFeatures,
         "grid": GridFeatures,
         "landmarks": LandmarkFeatures,
@@ -54,7 +56,15 @@ def test_names():
     }
     assert expected == MAPS
     assert all(MAPS[name].name == name for name in MAPS)
-    names = ("blend", "fourier", "grid", "landmarks", "mosaic", "quadrature")
+    names = (
+        "blend",
+        "coherent",
+        "fourier",
+        "grid",
+        "landmarks",
+        "mosaic",
+        "quadrature",
+    )
     assert planned_names() == names
 
 
@@ -73,8 +83,8 @@ class TestDeclared:
         """Squared overlaps of a narrow kernel, over all of the rows, are right."""
         fitted = make_map(name, gamma=40.0, n_components=8, random_state=0).fit(ROWS)
         states = fitted.transform(ROWS)
-        squares = ((ROWS[:, None] - ROWS) ** 2).sum(axis=2)
-        error = np.abs((states @ states.T) ** 2 - fitted.kernel_(squares)).max()
+        expected = fitted.kernel_.overlaps(ROWS, ROWS) ** 2
+        error = np.abs((states @ states.T) ** 2 - expected).max()
         assert (error < 1e-6) == MAPS[name].resolves
 
     @every_map_of_states
@@ -123,6 +133,7 @@ class TestPlanned:
         common = {"gamma", "n_components", "random_state"}
         assert settings == {
             "blend": common,
+            "coherent": {"gamma"},
             "fourier": common | {"kernel"},
             "grid": {"gamma", "margin"},
             "landmarks": common | {"normalize", "landmarks", "kernel"},

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import rhokit
 from rhokit import (
     DMKDE,
+    CoherentFeatures,
     DMKDClassifier,
     DMKDClassifierSGD,
     FourierFeatures,
@@ -120,7 +121,7 @@ class TestRefusals:
         "feature_map", [GridFeatures(), FourierFeatures(kernel="matern")]
     )
     def test_maps_with_their_own(self, feature_map):
-        with pytest.raises(ValueError, match="must be left alone"):
+        with pytest.raises(ValueError, match="must be left alone for"):
             DMKDE(kernel="laplacian", feature_map=feature_map).fit(X)
 
     def test_densities_without_a_mass(self):
@@ -206,3 +207,56 @@ def test_size_rule():
         random_state=0,
     )
     assert 16 <= size <= 256
+
+
+class TestSpins:
+    """Exact states of the coherent kernel."""
+
+    @pytest.mark.parametrize("form", ["real", "complex"])
+    @pytest.mark.parametrize("spin", [0.5, 1.0, 2.5])
+    def test_overlaps(self, form, spin):
+        spins = CoherentFeatures(gamma=0.8, spin=spin, form=form).fit(X)
+        states = spins.transform(X)
+        assert states.shape == (len(X), (2 * spin + 1) ** 2)
+        expected = CoherentKernel(0.8, spin).overlaps(X, X)
+        assert_allclose(states @ states.conj().T, expected, atol=1e-12)
+
+    def test_classes_take_them_where_they_fit(self):
+        few = DMKDClassifier(gamma=0.5, kernel="coherent", random_state=0).fit(X, Y)
+        assert isinstance(few.feature_map_, CoherentFeatures)
+        wide = np.random.default_rng(0).normal(size=(40, 12))
+        many = DMKDClassifier(gamma=0.1, kernel="coherent", random_state=0)
+        many.fit(wide, wide[:, 0] > 0)
+        assert not isinstance(many.feature_map_, CoherentFeatures)
+        assert many.kernel_.name == "coherent"
+
+    def test_both_forms_answer_alike(self):
+        found = [
+            DMKDClassifier(
+                gamma=0.5, scale=None, feature_map=CoherentFeatures(form=form)
+            )
+            .fit(X, Y)
+            .predict_proba(X)
+            for form in ("real", "complex")
+        ]
+        assert_allclose(*found, atol=1e-10)
+
+    def test_too_many_columns(self):
+        with pytest.raises(ValueError, match="more than max_components"):
+            CoherentFeatures().fit(np.zeros((3, 14)))
+
+    def test_no_density(self):
+        with pytest.raises(ValueError, match="square has a finite integral"):
+            DMKDE(feature_map="coherent").fit(X)
+
+    def test_of_another_kernel(self):
+        with pytest.raises(ValueError, match="left alone"):
+            DMKDClassifier(feature_map="coherent", kernel="cauchy").fit(X, Y)
+
+    def test_trained_models_take_random_features(self):
+        pytest.importorskip("torch")
+        model = DMKDClassifierSGD(
+            gamma=0.5, kernel="coherent", n_components=32, max_epochs=2, random_state=0
+        ).fit(X, Y)
+        assert model.feature_map_.name == "fourier"
+        assert model.kernel_.name == "coherent"

@@ -5,6 +5,7 @@ from rhokit.features.bandwidth import gamma_by_rule
 from rhokit.features.base import FeatureMap
 from rhokit.features.blend import BlendFeatures
 from rhokit.features.bound import FourierBound
+from rhokit.features.coherent import CoherentFeatures
 from rhokit.features.fourier import FourierFeatures
 from rhokit.features.grid import GridFeatures
 from rhokit.features.kernel_sum import KernelSum
@@ -20,6 +21,7 @@ from rhokit.features.softmax import SoftmaxFeatures
 __all__ = [
     "MAPS",
     "BlendFeatures",
+    "CoherentFeatures",
     "FeatureMap",
     "FourierBound",
     "FourierFeatures",

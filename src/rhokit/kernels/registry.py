@@ -96,7 +96,9 @@ def one_word(wanted: Any) -> Any:
     if len(several) > 1:
         return several
     (only,) = several
-    return GAUSSIAN if kernel_of(only, 1.0).is_gaussian else only
+    plain = kernel_of(only, 1.0)
+    is_named = plain.name in KERNELS and plain == KERNELS[plain.name](1.0)
+    return plain.name if is_named else only
 
 
 def has_mass(kernel: Kernel) -> bool:

@@ -29,8 +29,8 @@ def feature_layer(
     make = LAYERS.get(feature_map.name)
     if make is None:
         raise ValueError(
-            "The 'feature_map' parameter must be a map of the Gaussian kernel "
-            "(Fourier, landmarks or quadrature) for gradient training. Got "
+            "The 'feature_map' parameter must be one of Fourier features, "
+            "landmarks or quadrature for gradient training. Got "
             f"{feature_map!r} instead."
         )
     return make(feature_map, trainable=trainable, dtype=dtype, device=device)

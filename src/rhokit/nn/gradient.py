@@ -19,6 +19,7 @@ from rhokit.batch import Batch
 from rhokit.core.spectrum import choose_rank
 from rhokit.estimators.base import OnePassEstimator
 from rhokit.frames import Schema
+from rhokit.kernels.registry import GAUSSIAN, one_word
 from rhokit.models import Model
 from rhokit.nn.delegation import delegate_answers
 from rhokit.nn.descent import Descent
@@ -59,6 +60,7 @@ class GradientEstimator(BaseEstimator, ABC):
     gamma: Any
     rank: Any
     feature_map: Any
+    kernel: Any
     missing: str
     train_features: bool
     init: str
@@ -264,6 +266,8 @@ class GradientEstimator(BaseEstimator, ABC):
             shared["gamma"] = "loo"
         if self.missing == "integrate" and _is_auto(self.feature_map):
             shared["feature_map"] = "landmarks"  # whose integrals are known
+        elif _is_auto(self.feature_map) and one_word(self.kernel) != GAUSSIAN:
+            shared["feature_map"] = "fourier"  # which is trained for any kernel
         # A rank needs a matrix, as training does.
         made: Any = self.one_pass_class
         return made(rank=self.rank, **shared)

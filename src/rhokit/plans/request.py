@@ -182,26 +182,21 @@ def own_kernel(wanted: Any, kernel: Any, owner: str) -> Any:
 
     Refuses kernels that the map cannot follow.
     """
-    if isinstance(wanted, str) and isinstance(kernel, str) and kernel == GAUSSIAN:
-        return kernel  # which all maps by name follow
-    check_kernel(kernel, owner)
-    kernel = one_word(kernel)
-    if isinstance(wanted, FeatureMap):
-        own = one_word(wanted.get_params(deep=False).get("kernel", GAUSSIAN))
-        if kernel in (GAUSSIAN, own):
-            return own
-        raise ValueError(
-            f"The 'kernel' parameter of {owner} must be left alone where the map is an "
-            f"object, which has its own: {wanted!r}. Got {kernel!r} instead."
-        )
+    if not (isinstance(kernel, str) and kernel == GAUSSIAN):
+        check_kernel(kernel, owner)
+        kernel = one_word(kernel)
+    named = isinstance(wanted, str)
+    if named and (wanted == "auto" or "kernel" in MAPS[wanted].settings):
+        return kernel
+    own = one_word(getattr(MAPS[wanted]() if named else wanted, "kernel", GAUSSIAN))
+    if kernel in (GAUSSIAN, own):
+        return own
     follow = [name for name in MAPS if "kernel" in MAPS[name].settings]
-    if not (wanted in ("auto", *follow) or kernel == GAUSSIAN):
-        raise ValueError(
-            f"The 'kernel' parameter of {owner} must be 'gaussian' for "
-            f"feature_map={wanted!r}, which follows no other: {follow} do. Got "
-            f"{kernel!r} instead."
-        )
-    return kernel
+    raise ValueError(
+        f"The 'kernel' parameter of {owner} must be left alone for feature_map="
+        f"{wanted!r}, which follows {own!r} and no other: {follow} follow any that "
+        f"they are given by name. Got {kernel!r} instead."
+    )
 
 
 def refuse_categories(kernel: Any, columns: Columns) -> None:

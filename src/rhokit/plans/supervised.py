@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from rhokit.batch import Batch
 from rhokit.features import (
+    CoherentFeatures,
     FeatureMap,
     FourierFeatures,
 )
-from rhokit.kernels import kernel_of
+from rhokit.kernels import CoherentKernel, kernel_of
 from rhokit.plans.bandwidth import climb
 from rhokit.plans.leave_one_out import (
     MOST_ROWS,
@@ -114,6 +115,11 @@ class SupervisedChoice:
         """The maps to compare: names, or instances."""
         wanted, few = self.request.feature_map, d <= 2
         automatic = isinstance(wanted, str) and wanted == "auto"
+        kernel = kernel_of(self.request.kernel, 1.0)
+        if automatic and isinstance(kernel, CoherentKernel):
+            exact = CoherentFeatures(spin=kernel.spin)
+            if exact.size(d) <= self.request.n_components:
+                return [exact]  # nothing is approximated
         few = few and self.request.is_gaussian
         if not automatic or (few and self.batch.columns.schema is None):
             return [wanted]
