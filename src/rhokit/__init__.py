@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # what type checkers and editors see
         features,
         inspection,
         io,
+        kernels,
         metrics,
         nn,
         parallel,
