@@ -223,3 +223,10 @@ class TestTimeline:
             found = rhokit.find_changes(normal(12))
         assert not found.changed
         assert "from row 200 on" in str(found)
+
+    def test_all_rows_before_and_after_are_compared(self, found):
+        first, _ = found.comparisons
+        change, later = found.changes
+        assert first.rows_text == (
+            f"{change.began:,} rows against {later.began - change.noticed - 1:,} rows"
+        )

@@ -213,7 +213,10 @@ def _comparisons(
 def _comparison(
     table: Table, before: tuple[int, int], after: tuple[int, int], size: int, seed: int
 ) -> Comparison | None:
-    sides = [table.take(slice(*span)) for span in (before, after)]
+    sides = [
+        replace(table.take(slice(*span)), total=float(span[1] - span[0]))
+        for span in (before, after)
+    ]
     if min(map(len, sides)) < max(_FEWEST_COMPARED, 2 * size):
         return None
     return compare(

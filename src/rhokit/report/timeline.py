@@ -67,7 +67,7 @@ def write_timeline(
     text = page_template().render(
         with_assets(
             title=title or timeline.verdict.capitalize(),
-            lede=f"{timeline.rows_text}.",
+            lede=_lede(timeline),
             facts=PageFacts(
                 source, datetime.date.today().isoformat(), rhokit.__version__
             ),
@@ -84,15 +84,17 @@ def write_timeline(
 
 def _tiles(found: Timeline) -> list[Entry]:
     columns = {name for change in found.changes for name in change.columns}
-    entries = [
+    return [
         Entry("changes", str(len(found.changes))),
         Entry("changed columns", f"{len(columns)} of {len(found.tracks)}"),
         Entry("rows", number(found.n_rows, 9)),
     ]
-    if found.edge_times:
-        span = f"{found.edge_times[0]} to {found.edge_times[-1]}"
-        entries.append(Entry("time", span))
-    return entries
+
+
+def _lede(found: Timeline) -> str:
+    if not found.edge_times:
+        return f"{found.rows_text}."
+    return f"{found.rows_text}. {found.edge_times[0]} to {found.edge_times[-1]}."
 
 
 def _sections(found: Timeline) -> list[Section]:
@@ -118,7 +120,7 @@ def _sections(found: Timeline) -> list[Section]:
             sections.append(_before_and_after(place, change, comparison))
     if found.remarks():
         entries = tuple(Entry("note", text) for text in found.remarks())
-        sections.append(Section("notes", "To be said", entries=entries))
+        sections.append(Section("notes", "Notes", entries=entries))
     return sections
 
 
@@ -159,8 +161,9 @@ def _before_and_after(
     ]
     pairs = [pair.text for pair in comparison.changed_pairs[:_MOST_PICTURES]]
     intro = (
-        f"{change.text}. {comparison.rows_text}: before are filled bars, after is a "
-        "line."
+        f"It began about {_when(change.began, change.began_time)} and was noticed at "
+        f"{_when(change.noticed, change.noticed_time)}. {comparison.rows_text}: filled "
+        "bars are before, lines after."
     )
     entries = tuple(Entry("pair", text) for text in pairs)
     return Section(
