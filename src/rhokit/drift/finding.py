@@ -76,7 +76,7 @@ def find_changes(
     >>> X[2500:, 1] += 1
     >>> timeline = rhokit.find_changes(X)
     >>> change, = timeline.changes
-    >>> change.columns, abs(change.began - 2500) < 20, change.noticed - 2500 < 60
+    >>> change.columns, abs(change.began - 2500) < 20, change.noticed - 2500 < 90
     (('column 1',), True, True)
     """
     _check(block_rows, false_alarms)
