@@ -3,15 +3,16 @@
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dtrtri
 
-from rhokit.fast import block_rows, small_algebra
+from rhokit.fast import block_rows
 from rhokit.features.base import Columns, FeatureMap
+from rhokit.features.kernel_root import KernelRoot
 from rhokit.features.landmarks import LandmarkFeatures
 from rhokit.features.links import LINKS, Link
 from rhokit.features.prototypes import PROTOTYPES, Prototypes
@@ -33,9 +34,6 @@ from rhokit.records import (
 from rhokit.validation import Interval
 
 Floats = NDArray[np.float64]
-
-# Of the landmarks' kernel matrix: the root of it is what rounding is multiplied with.
-_NOISE = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-10}
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +85,7 @@ class BlendFeatures(FeatureMap):
 
     Attributes
     ----------
-    kernel_ : LandmarkFeatures
+    landmarks_ : array of shape (m, d)
     forest_ : Forest
     lines_ : array of shape (d,), or (0,)
         What columns are multiplied with to be features; none where these are many.
@@ -142,7 +140,6 @@ class BlendFeatures(FeatureMap):
     strength_: float
     link_: str
     coefficients_: Floats
-    kernel_: LandmarkFeatures
     forest_: Forest
     noise_: CellMeans | None
     prototypes_: Prototypes | None
@@ -209,13 +206,28 @@ class BlendFeatures(FeatureMap):
 
     def restore(self) -> None:
         landmarks = self.landmarks_
+        self.__dict__.pop("kernel_", None)
+        assert self.gamma is not None
+        kernel = LandmarkFeatures(gamma=self.gamma, n_components=len(landmarks))
+        self._columns = kernel.with_columns_of(landmarks, landmarks.dtype)
+        self._columns.measure_distances(landmarks)
+        self._root = KernelRoot.of(self._columns, landmarks)
+        self.n_columns_, self.n_components_ = landmarks.shape[1], self.n_features
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: Any = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "kernel_"}
+
+    @cached_property
+    def kernel_(self) -> LandmarkFeatures:
+        """States over the landmarks, for the density of the rows."""
         assert self.gamma is not None
         kernel = LandmarkFeatures(
-            gamma=self.gamma, n_components=len(landmarks), landmarks=landmarks
+            gamma=self.gamma,
+            n_components=len(self.landmarks_),
+            landmarks=self.landmarks_,
         )
-        self.kernel_ = kernel.draw(landmarks, None)
-        self._root = _Root.of(self.kernel_, landmarks)
-        self.n_columns_, self.n_components_ = landmarks.shape[1], self.n_features
+        return kernel.draw(self.landmarks_, None)
 
     @property
     def link(self) -> Link:
@@ -268,7 +280,7 @@ class BlendFeatures(FeatureMap):
         """Kernel columns, a constant and lines, shape (n, F)."""
         features = np.empty((len(columns), self.n_features), self.dtype_)
         m = self.n_kernels
-        features[:, :m] = self.kernel_.columns(columns)[0]
+        features[:, :m] = self._columns.columns(columns)[0]
         features[:, m] = self.constant
         if len(self.lines_):
             features[:, m + 1 :] = columns * self.lines_.astype(self.dtype_)
@@ -363,31 +375,3 @@ class BlendFeatures(FeatureMap):
             require(link.may_have_prototypes, f"{link.name} have no prototypes")
             cells += len(points)
         reader.bind("C", cells, "forest and prototypes")
-
-
-@dataclass(frozen=True, eq=False)
-class _Root:
-    """Cholesky factor L of the landmarks' kernel matrix, and its inverse, turned.
-
-    With a little noise, so that all landmarks have a state of their own, whatever the
-    precision.
-
-    Parameters
-    ----------
-    lower : array of shape (m, m)
-    inverse_t : array of shape (m, m)
-        From kernel columns to states.
-    """
-
-    lower: Floats
-    inverse_t: NDArray[Any]
-
-    @classmethod
-    def of(cls, kernel: LandmarkFeatures, landmarks: NDArray[Any]) -> "_Root":
-        wide = kernel.with_columns_of(landmarks, np.float64)
-        matrix = wide.columns(landmarks.astype(np.float64))[0]
-        matrix[np.diag_indices(len(matrix))] = 1 + _NOISE[landmarks.dtype]
-        with small_algebra(len(matrix)):
-            lower = np.linalg.cholesky(matrix)
-            inverse = dtrtri(lower, lower=1)[0]
-        return cls(lower, np.ascontiguousarray(inverse.T, dtype=landmarks.dtype))

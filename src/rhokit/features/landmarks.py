@@ -185,10 +185,14 @@ class LandmarkFeatures(KernelFeatures):
         other.own_whitening_ = False
         other.landmarks_ = np.ascontiguousarray(landmarks, dtype=self.dtype_)
         other.restore()
-        centred = rows - other._centre
-        lost = product_loses_digits(centred, other.gamma, other.dtype_)
-        other.by_differences_ = lost
+        other.measure_distances(rows)
         return other
+
+    def measure_distances(self, rows: NDArray[Any]) -> None:
+        """Take distances to rows like these by a product, if that has the digits."""
+        centred = rows - self._centre
+        lost = product_loses_digits(centred, self.gamma, self.dtype_)
+        self.by_differences_ = lost
 
     @property
     def can_integrate(self) -> bool:

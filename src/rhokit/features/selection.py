@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import lapack
+from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.exceptions import ConvergenceWarning
 
@@ -58,6 +60,28 @@ def select_landmarks(
         warnings.simplefilter("ignore", ConvergenceWarning)
         kmeans.fit(distinct, sample_weight=mass)
     return np.unique(kmeans.cluster_centers_, axis=0)
+
+
+def independent_landmarks(
+    landmarks: NDArray[Any], gamma: float, least: float
+) -> NDArray[Any]:
+    """Landmarks (m, d) without those whose kernel columns follow from the others.
+
+    The one that is told worst comes next, until all are told but for a variance of
+    ``least``: a Cholesky factor with pivots.
+
+    Parameters
+    ----------
+    landmarks : array of shape (m, d)
+    gamma : float
+        Of squared overlaps.
+    least : float
+    """
+    centred = landmarks.astype(np.float64) - landmarks.mean(axis=0, dtype=np.float64)
+    matrix = np.exp(-gamma / 2 * cdist(centred, centred, "sqeuclidean"))
+    with small_algebra(len(matrix)):
+        _, order, rank, _ = lapack.dpstrf(matrix, tol=least, lower=1)
+    return np.ascontiguousarray(landmarks[np.sort(order[:rank] - 1)])
 
 
 def _landmarks_by_group(

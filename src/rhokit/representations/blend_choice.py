@@ -8,11 +8,12 @@ from numpy.typing import NDArray
 
 from rhokit.batch import Batch
 from rhokit.fast import small_algebra
-from rhokit.features import BlendFeatures, LandmarkFeatures
+from rhokit.features import BlendFeatures
 from rhokit.features.growing import grow_forest
 from rhokit.features.links import LINKS, Told
 from rhokit.features.registry import make_map
 from rhokit.features.ridge import press_errors
+from rhokit.features.selection import independent_landmarks, select_landmarks
 from rhokit.features.trees import CellMeans, distinct_codes, edged
 from rhokit.plans import Candidate, Plan, PlanRequest, Scaling
 from rhokit.plans.evidence import PROCESS_ROWS, ProcessMetric, process_metric
@@ -32,6 +33,8 @@ Floats = NDArray[np.float64]
 _MOST_LINES = 128
 # Of few rows not all are landmarks: kernels are wide, and models small.
 _LANDMARKS_PER_ROW = 0.75
+# Landmarks whose kernels the others tell but for this part of the noise are left out.
+_LEAST_PART = 1e-5
 # λ over that of the likeliest process.
 _STRENGTHS = 4.0 ** np.arange(-3, 4)
 # Rows that are left out to learn how both answers come together.
@@ -173,11 +176,10 @@ class BlendChoice:
         self.batch.columns.give_to(blend)
         scaled = scaling.apply(self._rows)
         most = max(1, int(_LANDMARKS_PER_ROW * len(scaled)))
-        landmarks = LandmarkFeatures(
-            gamma=gamma,
-            n_components=min(blend.n_components, most),
-            random_state=request.seed,
-        ).draw(scaled, self._mass)
+        count = min(blend.n_components, most)
+        rng = np.random.default_rng(request.seed)
+        marks = select_landmarks(scaled, self._mass, count, "kmeans", rng)
+        landmarks = independent_landmarks(marks, gamma, _LEAST_PART * metric.noise)
         forest, importances = grow_forest(
             scaled,
             self._targets(),
@@ -192,7 +194,7 @@ class BlendChoice:
         if d <= _MOST_LINES:
             per_column = np.sqrt(metric.lines / d)
             lines = per_column * np.ptp(spread, axis=0) / _ranges(scaled)
-        made: BlendFeatures = blend.made_of(landmarks.landmarks_, lines, forest)
+        made: BlendFeatures = blend.made_of(landmarks, lines, forest)
         return made, importances
 
     def _targets(self) -> NDArray[Any]:

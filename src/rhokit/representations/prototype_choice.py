@@ -20,7 +20,7 @@ _MOST_ROWS, _MOST_TRIED, _MOST_JUDGES = 2**13, 2**11, 2**10
 # many rows for every column, and no more columns than these.
 _ROWS_PER_COLUMN, _MOST_COLUMNS = 50, 256
 # γ in units of one over the median of the squared distances, then about the best one.
-_COARSE, _FINE = 2.0 ** np.arange(-1, 9), 2.0 ** np.array([-0.5, 0.5])
+_COARSE, _FINE = 4.0 ** np.arange(0, 5), 2.0 ** np.array([-1, 1])
 # So much of a row's weight is told of rows far from all prototypes.
 _FLOOR = 1e-3
 
@@ -106,7 +106,7 @@ class PrototypeChoice:
             logs = np.log(np.maximum(near, 0) + floor)
             return fitted_softmax([logs], [1.0], truth[judges], mass[judges])[1]
 
-        median = float(np.median(squares)) or 1.0
+        median = float(np.median(squares[::8])) or 1.0
         gammas = (_COARSE / median).tolist()
         losses = [loss(gamma) for gamma in gammas]
         best = gammas[int(np.argmin(losses))]
