@@ -27,7 +27,7 @@ from tests.cli.support import ROWS, SMALL, refused, rows_table, run
 
 COMMANDS = [
     *("fit", "score", "predict", "anomalies", "merge"),
-    *("compare", "detect", "info", "report", "export", "demo"),
+    *("compare", "detect", "history", "info", "report", "export", "demo"),
 ]
 
 
