@@ -289,6 +289,8 @@ MAPS = {
     "orthogonal pairs": fourier(sampling="orthogonal", form="pair"),
     "sobol": fourier(sampling="sobol"),
     "halton": fourier(sampling="halton"),
+    "adaptive": fourier(sampling="adaptive"),
+    "adaptive pairs": fourier(sampling="adaptive", form="pair", kernel="laplacian"),
     "structured": fourier(sampling="structured"),
     "complex": fourier(form="complex"),
     "laplacian": fourier(kernel="laplacian"),

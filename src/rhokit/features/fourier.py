@@ -10,12 +10,16 @@ from numpy.typing import NDArray
 
 from rhokit.core import Kernel
 from rhokit.fast import HadamardFrequencies, cosine_columns
+from rhokit.features.adaptive import adapted
 from rhokit.features.base import Columns
 from rhokit.features.cosine import CosineFeatures
 from rhokit.features.registry import register
 from rhokit.features.sampling import SAMPLING_RULES, draw_frequencies, draw_signs
 from rhokit.records import ArrayField, Fields, Maybe, Reader, Values, require
 from rhokit.validation import Interval, StrOptions, generator
+
+# Trained to follow the kernel on the rows of fit.
+_ADAPTIVE = "adaptive"
 
 
 @register
@@ -43,11 +47,14 @@ class FourierFeatures(CosineFeatures):
         γ of the kernel of squared overlaps, in the units of the rows.
     n_components : int, default=1024
         D, the dimension of the states; rounded up to even with ``form="pair"``.
-    sampling : {"iid", "orthogonal", "sobol", "halton", "structured"}, default="iid"
-        How frequencies are drawn. ``"orthogonal"`` helps in high dimensions, the
+    sampling : str, default="iid"
+        How frequencies are drawn: ``"iid"``, one by one. ``"orthogonal"`` helps in high dimensions, the
         low-discrepancy rules ``"sobol"`` and ``"halton"`` in low ones, both with
         ``form="pair"``; ``"structured"`` multiplies by Hadamard matrices in
-        ``O(D log d)`` per row, for columns in the thousands.
+        ``O(D log d)`` per row, for columns in the thousands. ``"adaptive"`` starts
+        from orthogonal ones and trains them, before any state is summed, so that
+        overlaps follow the kernel between the rows of ``fit``: it helps most where few
+        frequencies have to do, in few columns.
     form : {"phase", "pair", "complex"}, default="phase"
         ``cos(wx + b)`` as in the paper; ``cos(wx)`` and ``sin(wx)``; or ``exp(iwx)``.
     normalize : bool, default=True
@@ -92,7 +99,7 @@ class FourierFeatures(CosineFeatures):
     _parameter_table: ClassVar[Mapping[str, Any]] = {
         "gamma": [Interval(Real, 0, None, closed="neither")],
         "n_components": [Interval(Integral, 1, None, closed="left")],
-        "sampling": [StrOptions(set(SAMPLING_RULES))],
+        "sampling": [StrOptions({*SAMPLING_RULES, _ADAPTIVE})],
         "form": [StrOptions({"phase", "pair", "complex"})],
         "normalize": ["boolean"],
         "kernel": [str, Kernel],
@@ -131,11 +138,16 @@ class FourierFeatures(CosineFeatures):
             self.frequencies_ = np.eye(d) @ operator
             phases = rng.random(count)
         else:
+            rule = "orthogonal" if self.sampling == _ADAPTIVE else self.sampling
             normal, phases, mixing = draw_frequencies(
-                self.sampling, d, count, rng, mixture=kernel.is_mixture
+                rule, d, count, rng, mixture=kernel.is_mixture
             )
             self.frequencies_ = kernel.frequencies(normal, mixing)
         phases = 2 * np.pi * phases
+        if self.sampling == _ADAPTIVE:
+            own = phases if self.form == "phase" else None
+            found = adapted(self.frequencies_, own, rows, weights, kernel, rng)
+            self.frequencies_, phases = found[0], phases if own is None else found[1]
         if self.form == "pair":
             phases = np.repeat([0.0, -np.pi / 2], count)  # cos, then sin
         dim = 2 * count if self.form == "pair" else count
