@@ -48,10 +48,10 @@ class FourierFeatures(CosineFeatures):
     n_components : int, default=1024
         D, the dimension of the states; rounded up to even with ``form="pair"``.
     sampling : str, default="iid"
-        How frequencies are drawn: ``"iid"``, one by one. ``"orthogonal"`` helps in high dimensions, the
-        low-discrepancy rules ``"sobol"`` and ``"halton"`` in low ones, both with
-        ``form="pair"``; ``"structured"`` multiplies by Hadamard matrices in
-        ``O(D log d)`` per row, for columns in the thousands. ``"adaptive"`` starts
+        How frequencies are drawn: ``"iid"``, one by one. ``"orthogonal"`` helps in
+        high dimensions, the low-discrepancy rules ``"sobol"`` and ``"halton"`` in low
+        ones, both with ``form="pair"``; ``"structured"`` takes Hadamard matrices
+        in ``O(D log d)`` per row, for columns in the thousands. ``"adaptive"`` starts
         from orthogonal ones and trains them, before any state is summed, so that
         overlaps follow the kernel between the rows of ``fit``: it helps most where few
         frequencies have to do, in few columns.
