@@ -147,7 +147,8 @@ class FourierFeatures(CosineFeatures):
         if self.sampling == _ADAPTIVE:
             own = phases if self.form == "phase" else None
             found = adapted(self.frequencies_, own, rows, weights, kernel, rng)
-            self.frequencies_, phases = found[0], phases if own is None else found[1]
+            self.frequencies_ = found[0]
+            phases = phases if found[1] is None else found[1]
         if self.form == "pair":
             phases = np.repeat([0.0, -np.pi / 2], count)  # cos, then sin
         dim = 2 * count if self.form == "pair" else count
