@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from rhokit.batch import Batch
-from rhokit.models import Model, plan_outcomes
+from rhokit.models import Model, plan_outcomes, takes_blend
 from rhokit.plans import PlanRequest
 from rhokit.plans.request import (
     check_map,
@@ -34,23 +34,8 @@ def chosen_model(
     """
     owner, rank = type(estimator).__name__, estimator.rank
     readout = estimator.make_readout()
-    check_map(estimator.feature_map)
     representation = REPRESENTATIONS[estimator.representation]
-    request = PlanRequest(
-        estimator.feature_map,
-        "loo" if estimator.gamma is None else estimator.gamma,
-        estimator.n_components,
-        estimator.scale,
-        seed=int(generator(estimator.random_state).integers(2**31 - 1)),
-        bounded=bounded,
-        power=representation.power,
-        representation=representation.name,
-        has_gaps=estimator.missing == "integrate",
-        kernel=own_kernel(estimator.feature_map, estimator.kernel, owner),
-        takes_series=representation.may_be_series
-        and readout.takes_series
-        and rank is None,
-    )
+    request = _request(estimator, readout, bounded=bounded)
     check_map(request.feature_map, request.takes_series)
     if numeric_rows(request.feature_map):
         batch = batch.told(bounded=bounded)
@@ -68,6 +53,38 @@ def chosen_model(
         plan = representation.plan_density(request, batch)
         plan = replace(plan, sample_rows=readout.sample_rows)
     return Model(plan, readout, batch_size=estimator.batch_size)
+
+
+def _request(estimator: Any, readout: Any, *, bounded: bool) -> PlanRequest:
+    """What the parameters of an estimator demand of a plan."""
+    owner = type(estimator).__name__
+    check_map(estimator.feature_map)
+    representation = REPRESENTATIONS[estimator.representation]
+    return PlanRequest(
+        estimator.feature_map,
+        "loo" if estimator.gamma is None else estimator.gamma,
+        estimator.n_components,
+        estimator.scale,
+        seed=int(generator(estimator.random_state).integers(2**31 - 1)),
+        bounded=bounded,
+        power=representation.power,
+        representation=representation.name,
+        has_gaps=estimator.missing == "integrate",
+        kernel=own_kernel(estimator.feature_map, estimator.kernel, owner),
+        takes_series=representation.may_be_series
+        and readout.takes_series
+        and estimator.rank is None,
+    )
+
+
+def chooses_blend(estimator: Any, batch: Batch) -> bool:
+    """Whether the plan that is chosen from these rows will be a blend."""
+    readout = estimator.make_readout()
+    if not readout.has_target:
+        return False
+    request = _request(estimator, readout, bounded=True)
+    check_map(request.feature_map, request.takes_series)
+    return takes_blend(request, batch, readout)
 
 
 def asked_model(estimator: Any, model: Model) -> Model:

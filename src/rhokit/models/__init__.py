@@ -11,7 +11,7 @@ from rhokit.models.imputation import fill_gaps
 from rhokit.models.mass import measured_mass
 from rhokit.models.model import Model
 from rhokit.models.mosaic_density import MosaicDensity
-from rhokit.models.planning import plan_outcomes
+from rhokit.models.planning import plan_outcomes, takes_blend
 from rhokit.models.row_sample import MeasuredSample, RowSample
 from rhokit.models.sampling import draw_samples
 
@@ -31,4 +31,5 @@ __all__ = [
     "measured_mass",
     "plan_outcomes",
     "series_of",
+    "takes_blend",
 ]

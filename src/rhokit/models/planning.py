@@ -85,8 +85,8 @@ def takes_blend(request: PlanRequest, batch: Batch, readout: Any) -> bool:
     if name == BlendFeatures.name:
         if readout.blended is None or not request.takes_series:
             raise ValueError(
-                "The 'feature_map' parameter must not be 'blend' for joint states, for "
-                f"a rank and for training: take 'landmarks'. Got {wanted!r} instead."
+                "The 'feature_map' parameter must not be 'blend' for joint states and "
+                f"for a rank: take 'landmarks'. Got {wanted!r} instead."
             )
         return True
     return name == "auto" and _suits_blend(request, batch, readout)

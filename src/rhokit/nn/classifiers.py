@@ -72,7 +72,7 @@ class DMKDClassifierSGD(ClassifierMixin, GradientEstimator):
         *,
         gamma: float | str = "auto",
         n_components: int = 1024,
-        rank: Any = 32,
+        rank: Any = "auto",
         feature_map: Any = "auto",
         kernel: Any = "gaussian",
         scale: Any = "auto",

@@ -51,7 +51,7 @@ class Descent:
         checkpoint: str | Path | None,
         settings: str,
         label: str,
-    ) -> dict[str, list[Any]]:
+    ) -> tuple[dict[str, list[Any]], bool]:
         """Train on a batch, judged by rows that were held out, if there are any.
 
         Parameters
@@ -66,11 +66,14 @@ class Descent:
         Returns
         -------
         history : dict of lists
+        improved : bool
+            Whether anything that was learned is kept.
         """
         coordinates = self._coordinates(batch)
         training = coordinates.precondition(self.head, recipe.seed, at_random=at_random)
         cached = _fits_in_memory(training, len(batch))
         judges = None if held_out is None else self._rows(training, held_out, cached)
+        before = [weight.detach().clone() for weight in training.parameters()]
         history = train(
             training,
             self.task.loss,
@@ -82,8 +85,10 @@ class Descent:
             settings=settings,
             label=label,
         )
+        pairs = zip(training.parameters(), before, strict=True)
+        improved = not all(torch.equal(now, then) for now, then in pairs)
         coordinates.undo(self.head, training)
-        return history
+        return history, improved
 
     def _coordinates(self, batch: Batch) -> Coordinates:
         """Coordinates to train in, from at most a few thousand rows."""

@@ -6,8 +6,7 @@ with the learned factor in place of the sums, and answers every question.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from copy import copy, deepcopy
-from dataclasses import replace
+from copy import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,19 +15,21 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rhokit.batch import Batch
-from rhokit.core.spectrum import choose_rank
 from rhokit.estimators.base import OnePassEstimator
+from rhokit.estimators.choice import chooses_blend
 from rhokit.frames import Schema
 from rhokit.kernels.registry import GAUSSIAN, one_word
 from rhokit.models import Model
+from rhokit.nn.blend_training import BlendTraining
 from rhokit.nn.delegation import delegate_answers
-from rhokit.nn.descent import Descent
 from rhokit.nn.heads import Head
-from rhokit.nn.holdout import split_batch, unpacked
+from rhokit.nn.holdout import unpacked
+from rhokit.nn.matrix_training import MatrixTraining
 from rhokit.nn.parameters import PATHS, TRAINING_RULES, check_device
 from rhokit.nn.recipe import Recipe, enough_epochs
-from rhokit.nn.starting_heads import HeadMaker, trained_model
+from rhokit.nn.starting_heads import HeadMaker
 from rhokit.nn.tasks import TrainingTask
+from rhokit.nn.trained import Trained
 from rhokit.validation import all_or_nothing, check_values, generator
 
 # Parameters of both, under one name but of two meanings.
@@ -50,9 +51,12 @@ class GradientEstimator(BaseEstimator, ABC):
     """Class of the estimator that is trained."""
     path_parameters: ClassVar[tuple[str, ...]] = PATHS
     """Parameters that name files, and are kept out of model files."""
+    auto_rank: ClassVar[int] = 32
+    """The rank of density matrices for ``rank="auto"``."""
     estimator_: Any
     history_: dict[str, list[Any]]
     n_epochs_: int
+    improved_: bool
     module_: Head
     schema_: Schema | None = None
 
@@ -117,20 +121,12 @@ class GradientEstimator(BaseEstimator, ABC):
         task, goes_on = self.training_task(), self._goes_on()
         start = self._known() if goes_on else self.untrained()
         whole = start.check_batch(X, task.as_target(y), sample_weight, anew=not goes_on)
-        batch, held_out = whole.seen(), None
+        judges = None
         if validation_data is not None:
-            held_out = self._validation(start, task, batch, validation_data)
-        elif self.early_stopping:
-            batch, held_out = split_batch(
-                batch, task.groups(batch), self.validation_fraction, self.early_stopping
-            )
-        if not goes_on:
-            start = self._planned(start, task, batch, task.foreseen(whole))
-        for each in (batch, held_out):
-            if each is not None:
-                task.refuse_unknown(start.readout_, each, type(self).__name__)
-        head = self._first_head(start.model_, task, batch, goes_on=goes_on)
-        self._train(start, head, task, batch, held_out)
+            judges = self._validation(start, task, whole.seen(), validation_data)
+        way = self._way(start, whole, goes_on=goes_on)
+        self._become(way(self, task).run(start, whole, judges, goes_on=goes_on))
+        whole.columns.give_to(self)
 
     @classmethod
     def from_estimator(cls, estimator: Any, **parameters: Any) -> Self:
@@ -204,7 +200,12 @@ class GradientEstimator(BaseEstimator, ABC):
         check_is_fitted(self)
         if hasattr(self, "module_"):
             return self.module_
-        return self._heads(self.training_task()).exact(self.estimator_.fitted_model())
+        if self.estimator_.plan_.representation == "blend":
+            raise ValueError(
+                "to_module: no module computes the trees of a blend: train with "
+                "feature_map='landmarks', or export the model to ONNX"
+            )
+        return self.heads(self.training_task()).exact(self.estimator_.fitted_model())
 
     # ---- answers that are not the one-pass estimator's own --------------------------
 
@@ -268,9 +269,13 @@ class GradientEstimator(BaseEstimator, ABC):
             shared["feature_map"] = "landmarks"  # whose integrals are known
         elif _is_auto(self.feature_map) and one_word(self.kernel) != GAUSSIAN:
             shared["feature_map"] = "fourier"  # which is trained for any kernel
-        # A rank needs a matrix, as training does.
         made: Any = self.one_pass_class
-        return made(rank=self.rank, **shared)
+        return made(rank=None if self._may_blend() else self.matrix_rank(), **shared)
+
+    def _may_blend(self) -> bool:
+        """Whether the one-pass model is free to be a blend, which has no rank."""
+        free = _is_auto(self.rank) and self.init == "estimate"
+        return free and not self.train_features
 
     def _passed_on(self) -> list[str]:
         """Names of the parameters that the one-pass estimator has, too."""
@@ -280,9 +285,6 @@ class GradientEstimator(BaseEstimator, ABC):
             for name in self.get_params(deep=False)
             if name in known and name not in _OWN
         ]
-
-    def _draw_seed(self) -> int:
-        return int(generator(self.random_state).integers(2**31 - 1))
 
     # ---- planning -------------------------------------------------------------------
 
@@ -305,78 +307,56 @@ class GradientEstimator(BaseEstimator, ABC):
         checked = start.check_batch(X, task.as_target(y), weight, columns=columns)
         return checked.seen()
 
-    def _planned(
-        self, start: OnePassEstimator, task: TrainingTask, batch: Batch, foreseen: Any
-    ) -> OnePassEstimator:
-        """Choose scaling, γ and map; for a start from the estimate, sum up."""
-        model: Model = start.prepare(batch, targets=foreseen, bounded=True).model_
-        plan = model.plan
-        if _is_auto(self.gamma) and plan.gamma and task.widening > 1:
-            gamma = plan.gamma / task.widening
-            plan = plan.with_gamma(gamma, batch.rows, batch.weights)
-        model = replace(model, plan=plan, rank=None)
-        if self.init == "estimate":
-            model = model.add(batch)
-        planned: Any = start.with_model(model)
-        planned.rank = None  # nothing is truncated but what the head starts from
-        return planned
+    def _way(
+        self, start: OnePassEstimator, whole: Batch, *, goes_on: bool
+    ) -> type[BlendTraining] | type[MatrixTraining]:
+        """How these rows are trained on."""
+        if goes_on:
+            is_blend = start.plan_.representation == "blend"
+        else:
+            is_blend = start.rank is None and chooses_blend(start, whole)
+        return BlendTraining if is_blend else MatrixTraining
 
-    def _first_head(
-        self, model: Model, task: TrainingTask, batch: Batch, *, goes_on: bool
-    ) -> Head:
-        """The head that training starts from."""
-        head = deepcopy(getattr(self, "module_", None)) if goes_on else None
-        if head is None:
-            heads = self._heads(task)
-            rank = choose_rank(np.ones(model.plan.feature_map.n_components_), self.rank)
-            if model.state is not None:
-                head = heads.of_state(model, rank)
-            else:
-                head = heads.drawn(model, rank, task.outcome_weight(model, batch))
-        task.update_head(head, model, batch)
-        return head
+    def _become(self, trained: Trained) -> None:
+        """Take the place of what was known."""
+        self.estimator_, self.history_ = trained.estimator, trained.history
+        self.n_epochs_, self.improved_ = len(trained.history["loss"]), trained.improved
+        self.__dict__.pop("module_", None)
+        if trained.module is not None:
+            self.module_ = trained.module
 
-    def _heads(self, task: TrainingTask) -> HeadMaker:
-        return HeadMaker(task, self.train_features, self.device, self._draw_seed())
+    # ---- what a training asks -------------------------------------------------------
 
-    # ---- training -------------------------------------------------------------------
+    @property
+    def chooses_gamma(self) -> bool:
+        """Whether γ is left open."""
+        return _is_auto(self.gamma)
 
-    def _train(
-        self,
-        start: OnePassEstimator,
-        head: Head,
-        task: TrainingTask,
-        batch: Batch,
-        held_out: Batch | None,
-    ) -> None:
-        """Train a head, and put what it has learned into a one-pass estimator."""
-        seed, fresh = self._draw_seed(), self.init == "random" and not self._goes_on()
-        enough = enough_epochs(len(batch), self.batch_size)
-        recipe = Recipe(
+    def matrix_rank(self) -> Any:
+        """The rank of density matrices that are trained."""
+        return self.auto_rank if _is_auto(self.rank) else self.rank
+
+    def heads(self, task: TrainingTask) -> HeadMaker:
+        """What makes the heads of a task."""
+        return HeadMaker(task, self.train_features, self.device, self.draw_seed())
+
+    def draw_seed(self) -> int:
+        """A seed of what is drawn or put in order."""
+        return int(generator(self.random_state).integers(2**31 - 1))
+
+    def recipe(self, n_rows: int, *, judged: bool) -> Recipe:
+        """How to train on so many rows."""
+        enough = enough_epochs(n_rows, self.batch_size)
+        return Recipe(
             learning_rate=self.learning_rate,
             max_epochs=enough if _is_auto(self.max_epochs) else self.max_epochs,
             batch_size=self.batch_size,
             weight_decay=self.weight_decay,
-            patience=self.patience if held_out is not None else None,
-            seed=seed,
+            patience=self.patience if judged else None,
+            seed=self.draw_seed(),
         )
-        self.history_ = Descent(task, start.model_, head).run(
-            batch,
-            held_out,
-            recipe,
-            at_random=fresh,
-            checkpoint=self.checkpoint,
-            settings=self._settings(),
-            label=f"Training {type(self).__name__}",
-        )
-        self.module_, self.n_epochs_ = head, len(self.history_["loss"])
-        model = trained_model(task, start.model_, head, batch)
-        trained: Any = start.with_model(model)
-        trained.rank = None  # what was learned is not truncated again
-        self.estimator_ = task.finish(trained, batch, held_out)
-        batch.columns.give_to(self)
 
-    def _settings(self) -> str:
+    def settings(self) -> str:
         """Parameters that a checkpoint belongs to, as text."""
         without = ("checkpoint", "warm_start", "device")
         parameters = sorted(self.get_params(deep=False).items())

@@ -17,6 +17,7 @@ TRAINING_RULES: dict[str, Any] = {
     "rank": [
         Interval(Integral, 1, None, closed="left"),
         Interval(RealNotInt, 0, 1, closed="right"),
+        StrOptions({"auto"}),
     ],
     "train_features": ["boolean"],
     "init": [StrOptions({"estimate", "random"})],

@@ -68,13 +68,14 @@ class QMRegressorSGD(RegressorMixin, GradientEstimator):
     """
 
     one_pass_class = QMRegressor
+    auto_rank = 16
 
     def __init__(
         self,
         *,
         gamma: float | str = "auto",
         n_components: int = 1024,
-        rank: Any = 16,
+        rank: Any = "auto",
         feature_map: Any = "auto",
         kernel: Any = "gaussian",
         scale: Any = "auto",
