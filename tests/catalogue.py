@@ -221,6 +221,7 @@ CLASSES = {
     "joint rank": EstimatorCase(QMClassifier(**FOURIER, joint_rank=20)),
     "ordered": EstimatorCase(QMOrdinalClassifier(**LANDMARKS)),
     "ordered learned": EstimatorCase(QMOrdinalClassifier(**LEARNED)),
+    "ordered blend": EstimatorCase(QMOrdinalClassifier(**BLEND), wide),
     "ordered mixed": EstimatorCase(
         QMOrdinalClassifier(**LANDMARKS, beta=4.0), mixed, labels_of_frame
     ),
@@ -266,6 +267,8 @@ TRAINED_MODELS = {
         )
     ),
     "trained joint": EstimatorCase(QMClassifierSGD(**LANDMARKS, **TRAINED)),
+    "trained classes blend": EstimatorCase(DMKDClassifierSGD(**BLEND, **TRAINED), wide),
+    "trained values blend": EstimatorCase(QMRegressorSGD(**BLEND, **TRAINED), wide),
     "trained values": EstimatorCase(QMRegressorSGD(**LANDMARKS, **LEVELS, **TRAINED)),
 }
 ONE_PASS = DENSITIES | DETECTORS | CLASSES | VALUES

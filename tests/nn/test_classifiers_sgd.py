@@ -46,7 +46,7 @@ def from_module(model, rows):
 @both
 def test_digits(cls, n_components):
     """Better than the one-pass model of the same map and rank."""
-    model = cls(n_components=n_components, random_state=0).fit(TRAIN, LABELS)
+    model = cls(n_components=n_components, rank=32, random_state=0).fit(TRAIN, LABELS)
     start = model.estimator_.blank().partial_fit(TRAIN, LABELS)
     start.set_params(rank=model.rank)
     assert model.score(TEST, TRUTH) >= 0.97

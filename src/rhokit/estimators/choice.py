@@ -74,6 +74,10 @@ def _request(estimator: Any, readout: Any, *, bounded: bool) -> PlanRequest:
         takes_series=representation.may_be_series
         and readout.takes_series
         and estimator.rank is None,
+        may_blend=representation.may_be_series
+        and readout.has_target
+        and readout.may_blend
+        and estimator.rank is None,
     )
 
 

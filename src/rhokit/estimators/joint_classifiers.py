@@ -237,12 +237,13 @@ class QMOrdinalClassifier(ClassEstimator):
     @property
     def beta_(self) -> float:
         """Sharpness of the output states."""
-        return float(self.readout_.beta)
+        return float(self.readout_.sharpness)
 
     @property
     def decision_(self) -> str:
         """How a distribution becomes a label."""
-        return str(self.readout_.decision)
+        model = self.prepared_model()
+        return str(model.readout.decision_of(model))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Less the mean absolute error, in ranks of the labels."""

@@ -18,6 +18,7 @@ from rhokit.export.exporters import (
 from rhokit.export.graph import DOUBLE, INTEGER, TEXT, Value
 from rhokit.models import Model
 from rhokit.readouts import (
+    BlendedOrderedReadOut,
     DENSITY_SLACK,
     LEAST_PROBABILITY,
     ClassReadOut,
@@ -68,14 +69,15 @@ def _joint_classes(
     _add_probabilities(readout, probabilities)
 
 
+@READOUT_EXPORTERS.register(BlendedOrderedReadOut.name)
 @READOUT_EXPORTERS.register(OrderedReadOut.name)
 def _ordered_classes(
     readout: OrderedReadOut, model: Model, rows: Value, wanted: Wanted
 ) -> None:
     """Outputs of labels that have an order."""
-    assert readout.decision is not None
     probabilities = _diagonal(readout, model, rows)
-    places = decided(probabilities, len(readout.classes), readout.decision)
+    decision = readout.decision_of(model)
+    places = decided(probabilities, len(readout.classes), decision)
     _add_labels(readout.classes.tolist(), places)
     _add_probabilities(readout, probabilities)
 
@@ -100,7 +102,7 @@ def _overlaps(readout: JointReadOut, model: Model, rows: Value) -> Value:
 
 def _diagonal(readout: OrderedReadOut, model: Model, rows: Value) -> Value:
     """Probabilities (n, K): the diagonal of ρ_Y."""
-    blur = readout.blur(readout.beta)
+    blur = readout.mixing()
     if readout.truncation(model) is None:
         return _mixture(readout, model, rows) @ blur
     prior = _priors(readout, model) @ blur

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rhokit.batch import Batch
-from rhokit.features import BlendFeatures, group_rows
+from rhokit.features import BlendFeatures, group_rows, row_keys
+from rhokit.models.model import Model
 from rhokit.models.row_sample import RowSample
 from rhokit.plans import Plan, PlanRequest, SupervisedChoice
 from rhokit.plans.leave_one_out import (
@@ -23,6 +24,8 @@ from rhokit.representations import Representation, plan_blend
 # "auto" takes blends of so many columns, and of so many rows that differ.
 _LEAST_BLEND_COLUMNS, _MOST_BLEND_COLUMNS = 3, 2**15 - 1
 _LEAST_BLEND_ROWS = 240
+# Of fewer rows than this, folds say if ordered labels take blends.
+_LEAST_WEIGHED_ROWS, _MOST_WEIGHED_ROWS, _FOLDS = 64, 1200, 3
 
 
 def plan_outcomes(
@@ -47,8 +50,38 @@ def plan_outcomes(
         Whether the rank is to be chosen, too.
     """
     if takes_blend(request, batch, readout):
-        readout = blended(readout)
-        return plan_blend(request, batch, readout), readout
+        return _blend(request, batch, readout, representation)
+    if _weighs_blend(request, batch, readout):
+        ways = _matrices, _blend
+        scores = [
+            _score_by_folds(way, request, batch, readout, representation)
+            for way in ways
+        ]
+        if scores[1] > scores[0]:
+            return _blend(request, batch, readout, representation)
+    return _matrices(request, batch, readout, representation, by_rank=by_rank)
+
+
+def _blend(
+    request: PlanRequest,
+    batch: Batch,
+    readout: Any,
+    representation: type[Representation],
+) -> tuple[Plan, Any]:
+    """Plan and read-out of a blend."""
+    readout = blended(readout)
+    return plan_blend(request, batch, readout), readout
+
+
+def _matrices(
+    request: PlanRequest,
+    batch: Batch,
+    readout: Any,
+    representation: type[Representation],
+    *,
+    by_rank: bool = False,
+) -> tuple[Plan, Any]:
+    """Plan and read-out of a density matrix for each outcome, or of another map."""
     target = readout.encode(batch.target, batch.weights)
     task = readout.task(target, batch.weights)
     loo = LeaveOneOut(batch, target, task, np.random.default_rng(request.seed))
@@ -83,7 +116,7 @@ def takes_blend(request: PlanRequest, batch: Batch, readout: Any) -> bool:
     wanted = request.feature_map
     name = wanted if isinstance(wanted, str) else wanted.name
     if name == BlendFeatures.name:
-        if readout.blended is None or not request.takes_series:
+        if not request.may_blend:
             raise ValueError(
                 "The 'feature_map' parameter must not be 'blend' for joint states and "
                 f"for a rank: take 'landmarks'. Got {wanted!r} instead."
@@ -94,16 +127,68 @@ def takes_blend(request: PlanRequest, batch: Batch, readout: Any) -> bool:
 
 def _suits_blend(request: PlanRequest, batch: Batch, readout: Any) -> bool:
     """Whether nothing else is asked for, of rows that a blend is good for."""
-    chosen = isinstance(request.gamma, str) and request.gamma == "loo"
-    chosen = chosen and request.is_gaussian
-    free = chosen and request.scales_by_itself and request.takes_series
-    if not free or request.has_gaps or readout.blended is None:
+    if not _is_free(request) or not readout.may_blend:
+        return False
+    if readout.weighs_blends and len(batch) < _MOST_WEIGHED_ROWS:
         return False
     width = batch.columns.width
     if not _LEAST_BLEND_COLUMNS <= width <= _MOST_BLEND_COLUMNS:
         return False
-    few = batch.seen().rows[: 4 * _LEAST_BLEND_ROWS]  # mostly tells already
-    return len(group_rows(few)[0]) >= _LEAST_BLEND_ROWS
+    return _has_rows(batch, _LEAST_BLEND_ROWS)
+
+
+def _weighs_blend(request: PlanRequest, batch: Batch, readout: Any) -> bool:
+    """Whether folds say if a blend or matrices are better for so few rows."""
+    wanted = request.feature_map
+    free = isinstance(wanted, str) and wanted == "auto" and _is_free(request)
+    if not (free and readout.weighs_blends and readout.may_blend):
+        return False
+    few = len(batch) < _MOST_WEIGHED_ROWS
+    return few and batch.columns.width > 1 and _has_rows(batch, _LEAST_WEIGHED_ROWS)
+
+
+def _is_free(request: PlanRequest) -> bool:
+    """Whether γ and scaling are left open, and rows are whole."""
+    chosen = isinstance(request.gamma, str) and request.gamma == "loo"
+    chosen = chosen and request.is_gaussian
+    free = chosen and request.scales_by_itself and request.may_blend
+    return free and not request.has_gaps
+
+
+def _has_rows(batch: Batch, count: int) -> bool:
+    """Whether so many rows differ."""
+    few = batch.seen().rows[: 4 * count]  # mostly tells already
+    return len(group_rows(few)[0]) >= count
+
+
+def _score_by_folds(
+    way: Any,
+    request: PlanRequest,
+    batch: Batch,
+    readout: Any,
+    representation: type[Representation],
+) -> float:
+    """Score of rows that others predict, whose plan is made in one of two ways.
+
+    Folds follow from a hash of the rows: copies are in one, and their order does not
+    matter. Each group is dealt out by itself; the only row of one judges nothing.
+    """
+    seen = batch.seen()
+    groups = readout.groups(readout.encode(seen.target), seen.weights)
+    keys = row_keys(seen.rows, np.zeros(len(seen)))
+    fold = np.full(len(seen), -1)
+    for group in np.unique(groups):
+        own = np.flatnonzero(groups == group)
+        names, places = np.unique(keys[own], return_inverse=True)
+        if len(names) > 1:
+            fold[own] = places % _FOLDS
+    scores, weights = [], []
+    for own in range(_FOLDS):
+        known, judges = seen.take(fold != own), seen.take(fold == own)
+        model = Model(*way(request, known, readout, representation)).add(known)
+        scores.append(model.readout.score_of(model, judges))
+        weights.append(judges.total_weight)
+    return float(np.average(scores, weights=weights))
 
 
 def _witnesses(

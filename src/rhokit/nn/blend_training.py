@@ -190,7 +190,7 @@ def left_out(
     mass = truth * weight[:, None] if known else np.zeros_like(truth)
 
     def use(worker: int, which: Any, columns: Any, log_scale: Any) -> tuple[Any, ...]:
-        features = blend.whitened(blend.read(columns).features)
+        features = blend.whitened(blend.features(columns))
         told = solution.told_without(columns, mass[which])
         return features.astype(np.float64), told
 
@@ -219,4 +219,4 @@ def moved(model: Model, change: Floats) -> State:
     total = np.array(state.total)
     shift = products @ change + blend.strength_ * row_mass * change
     total[:, : blend.n_features] += shift.T
-    return replace(state, total=total)  # type: ignore[type-var]
+    return replace(state, total=total)

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -56,15 +56,8 @@ class LeftOut:
     ) -> Self:
         """From features and what is told, block by block."""
         features, told = zip(*parts, strict=True)
-        ridge, cells = (
-            np.concatenate([getattr(each, name) for each in told])
-            for name in ("ridge", "cells")
-        )
-        noise = None
-        if told[0].noise is not None:
-            noise = np.concatenate([each.noise for each in told])
-        every = np.concatenate(features)
-        return cls(link, prior, Told(ridge, cells, noise), every, truth, weight)
+        joined = Told(*(_joined(told, each.name) for each in fields(Told)))
+        return cls(link, prior, joined, np.concatenate(features), truth, weight)
 
     def moved(self, change: Floats) -> Self:
         """With a ridge regression whose coefficients differ by so much (F, K)."""
@@ -171,7 +164,7 @@ class ValueCorrection(Correction):
     def of(cls, rows: LeftOut, task: TrainingTask) -> Self:
         mean, _ = _located(rows)
         squares = np.average((rows.truth[:, 1] - mean) ** 2, weights=rows.weight)
-        error = max(float(np.sqrt(squares)), np.finfo(np.float32).eps)
+        error = max(float(np.sqrt(squares)), float(np.finfo(np.float32).eps))
         return cls(rows.link.coefficients[0, 0], error)
 
     @property
@@ -200,6 +193,12 @@ class ValueCorrection(Correction):
         moments = np.zeros((len(learned), 3))
         moments[:, 1] = learned[:, 0] * self.error / self.say
         return moments
+
+
+def _joined(parts: Sequence[Told], name: str) -> Any:
+    """A field of what is told, of all blocks; None where it is none."""
+    found = [getattr(each, name) for each in parts]
+    return None if found[0] is None else np.concatenate(found)
 
 
 def _located(rows: LeftOut) -> tuple[Floats, Floats]:

@@ -39,6 +39,8 @@ class PlanRequest:
         2 where the density is a square of overlaps, 1 where it is an overlap.
     takes_series : bool
         Whether the state may be a Fourier series.
+    may_blend : bool
+        Whether the state may be that of a blend.
     representation : str
         Name of what it is otherwise.
     has_gaps : bool
@@ -56,6 +58,7 @@ class PlanRequest:
     bounded: bool = True
     power: int = 2
     takes_series: bool = False
+    may_blend: bool = False
     representation: str = "matrix"
     has_gaps: bool = False
     kernel: Any = "gaussian"

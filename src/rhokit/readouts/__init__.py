@@ -17,6 +17,7 @@ from rhokit.readouts.density import DensityReadOut
 from rhokit.readouts.joint import DECISIONS, OUTPUT_MAPS, JointReadOut, OrderedReadOut
 from rhokit.readouts.levels import LevelReadOut
 from rhokit.readouts.located import LocatedReadOut
+from rhokit.readouts.ordered_blend import BlendedOrderedReadOut
 from rhokit.readouts.outliers import OutlierReadOut
 
 READOUTS: dict[str, type[ReadOut]] = {
@@ -26,6 +27,7 @@ READOUTS: dict[str, type[ReadOut]] = {
         DensityClassReadOut,
         JointReadOut,
         OrderedReadOut,
+        BlendedOrderedReadOut,
         LevelReadOut,
         LocatedReadOut,
         OutlierReadOut,
@@ -47,6 +49,7 @@ __all__ = [
     "LEAST_PROBABILITY",
     "OUTPUT_MAPS",
     "READOUTS",
+    "BlendedOrderedReadOut",
     "ClassReadOut",
     "DensityClassReadOut",
     "DensityReadOut",

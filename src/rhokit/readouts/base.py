@@ -16,6 +16,7 @@ from rhokit.records import Fields, Reader, Values, require
 from rhokit.representations import Load, Outcomes
 
 if TYPE_CHECKING:
+    from rhokit.batch import Batch
     from rhokit.models import Model
 
 Floats = NDArray[np.float64]
@@ -41,6 +42,8 @@ class ReadOut(ABC):
     """Name of the read-out that takes this one's place in a blend, if one does."""
     blend_link: ClassVar[str | None] = None
     """How a blend brings its answers together for these outcomes."""
+    weighs_blends: ClassVar[bool] = False
+    """Whether rows left out say if a blend is taken, and not their number alone."""
     recognises_rows: ClassVar[bool] = False
     """Whether rows that were learned are left out of their answers in any case."""
     sample_rows: ClassVar[int] = SAMPLE_ROWS
@@ -215,6 +218,15 @@ class TargetReadOut(ReadOut):
     def for_blend(cls, readout: TargetReadOut) -> TargetReadOut:
         """The read-out that takes the place of a given one in a blend."""
         return readout
+
+    @property
+    def may_blend(self) -> bool:
+        """Whether a blend can answer what the parameters ask for."""
+        return self.blended is not None
+
+    def score_of(self, model: Model, batch: Batch) -> float:
+        """How well a model predicts rows that it has not seen."""
+        raise TypeError(f"blends of {self.kind} are not weighed against matrices")
 
     @abstractmethod
     def task(self, target: Any, weights: Floats | None) -> Task:

@@ -20,6 +20,7 @@ from rhokit.readouts.tasks import OrderedScore, probabilities
 from rhokit.records import POSITIVE, Fields, Number, Reader, Values, Word
 
 if TYPE_CHECKING:
+    from rhokit.batch import Batch
     from rhokit.models import Model
 
 OUTPUT_MAPS = ("onehot", "softmax")
@@ -220,6 +221,8 @@ class OrderedReadOut(JointReadOut):
     decision: str | None = None
 
     name = kind = "ordered"
+    blended: ClassVar[str | None] = "ordered-blend"
+    weighs_blends: ClassVar[bool] = True
     file_fields: ClassVar[Fields] = {
         **JointReadOut.file_fields,
         "beta": POSITIVE,
@@ -257,6 +260,28 @@ class OrderedReadOut(JointReadOut):
         chosen.output_states()
         return chosen
 
+    @property
+    def may_blend(self) -> bool:
+        """Whether nothing is asked for that only overlapping labels have."""
+        return self.joint_rank is None and self.beta is None
+
+    @property
+    def sharpness(self) -> float:
+        """β, once it is chosen."""
+        assert self.beta is not None
+        return self.beta
+
+    def decision_of(self, model: Model) -> str:
+        """How a distribution becomes a label."""
+        assert self.decision is not None
+        return self.decision
+
+    def score_of(self, model: Model, batch: Batch) -> float:
+        """Less the ranked probability score of rows that a model has not seen."""
+        found = np.exp(self.log_probabilities(model, batch.rows))
+        codes = self.encode(batch.target)
+        return self.task(None, None).score(found, codes, batch.mass)
+
     def measured_outputs(self) -> Floats:
         """The basis, of which ρ_Y has the diagonal."""
         return np.eye(len(self.classes))
@@ -281,9 +306,8 @@ class OrderedReadOut(JointReadOut):
 
     def predict(self, model: Model, rows: NDArray[Any]) -> NDArray[Any]:
         """The label of least absolute error for each row."""
-        assert self.decision is not None
         found = np.exp(self.log_probabilities(model, rows))
-        return self.classes[decide(found, self.decision)]
+        return self.classes[decide(found, self.decision_of(model))]
 
 
 def _claim_joint_matrix(joint_rank: int, n_outputs: int, reader: Reader) -> None:
