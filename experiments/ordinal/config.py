@@ -61,7 +61,6 @@ _FULL_SEARCH = {
     "fourier_steps": [0, 20, 45, 100, 250],
     "fourier_features": 128,
     "members": 2,
-    "blend": ["classes", "values"],
 }
 _QUICK_SEARCH = _FULL_SEARCH | {
     "landmarks": [0.3, 3.0],
@@ -81,7 +80,6 @@ _TINY_SEARCH = {
     "fourier_steps": [0, 5],
     "fourier_features": 16,
     "members": 1,
-    "blend": ["classes"],
 }
 SIZES = {
     "full": {

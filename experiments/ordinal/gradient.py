@@ -24,7 +24,6 @@ from benchmarks.goals.ordinal import (
     weights_of,
 )
 from experiments.ordinal import config
-from experiments.ordinal.blends import blended
 from experiments.ordinal.metric import learned_widths
 from rhokit.nn import FourierLayer
 
@@ -39,7 +38,7 @@ def median(distributions):
     return (np.cumsum(distributions, axis=-1) < 0.5).sum(axis=-1)
 
 
-_FAMILIES = ("estimate", "landmarks", "metric", "fourier", "blend")
+_FAMILIES = ("estimate", "landmarks", "metric", "fourier")
 # What each model is a mixture of, and the ways to read a code off it.
 FORMS = {
     config.TRAINED: (_FAMILIES, (expected,)),
@@ -146,7 +145,7 @@ def final_candidates(splits, search, seed=0):
         for k in range(members)
     ]
     means = {name: sum(each[name] for each in drawn) / members for name in drawn[0]}
-    return by_estimation(task, search, seed) | means
+    return by_overlap(task, search, seed) | means
 
 
 # ---- candidates ----------------------------------------------------------------------
@@ -154,11 +153,11 @@ def final_candidates(splits, search, seed=0):
 
 def candidates(task, search, seed=0):
     """Distributions of the queries by family, each of shape (C, B, k, levels)."""
-    return by_estimation(task, search, seed) | by_gradient(task, search, seed)
+    return by_overlap(task, search, seed) | by_gradient(task, search, seed)
 
 
-def by_estimation(task, search, seed=0):
-    """Families of one member: the estimate, that with learned widths, and blends."""
+def by_overlap(task, search, seed=0):
+    """Families that hold all rows: the estimate, and that with learned widths."""
     d = task.rows.shape[-1]
     found = {
         "estimate": [[estimated(task, g / d)] for g in search["estimate"]],
@@ -166,7 +165,6 @@ def by_estimation(task, search, seed=0):
             learned_widths(task, g, search["metric_steps"], seed + i)
             for i, g in enumerate(search["metric"])
         ],
-        "blend": [[blended(task, kind, seed)] for kind in search["blend"]],
     }
     return _stacked(found)
 

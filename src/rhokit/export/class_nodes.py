@@ -18,9 +18,9 @@ from rhokit.export.exporters import (
 from rhokit.export.graph import DOUBLE, INTEGER, TEXT, Value
 from rhokit.models import Model
 from rhokit.readouts import (
-    BlendedOrderedReadOut,
     DENSITY_SLACK,
     LEAST_PROBABILITY,
+    BlendedOrderedReadOut,
     ClassReadOut,
     DensityClassReadOut,
     JointReadOut,

@@ -183,8 +183,8 @@ def _score_by_folds(
         if len(names) > 1:
             fold[own] = places % _FOLDS
     scores, weights = [], []
-    for own in range(_FOLDS):
-        known, judges = seen.take(fold != own), seen.take(fold == own)
+    for number in range(_FOLDS):
+        known, judges = seen.take(fold != number), seen.take(fold == number)
         model = Model(*way(request, known, readout, representation)).add(known)
         scores.append(model.readout.score_of(model, judges))
         weights.append(judges.total_weight)

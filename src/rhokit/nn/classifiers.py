@@ -30,8 +30,10 @@ class DMKDClassifierSGD(ClassifierMixin, GradientEstimator):
     min_log_density, reject_label, missing, unseen :
         As for :class:`DMKDClassifier`; with ``missing="integrate"``, ``"auto"`` takes
         landmarks.
-    rank : int or float, default=32
+    rank : "auto", int or float, default="auto"
         r, the rank of each class's state: a count, or a fraction of the dimension.
+        ``"auto"`` leaves the model free to be a blend, where :class:`DMKDClassifier`
+        takes one. Elsewhere it is 32.
     label_smoothing : float, default=0.0
         Train as if so large a share of the rows had a label at random. Up to 0.3 it
         often gives better labels, and always worse probabilities.
@@ -52,8 +54,12 @@ class DMKDClassifierSGD(ClassifierMixin, GradientEstimator):
     estimator_ : DMKDClassifier
         The one-pass model with the learned state, which answers.
     module_ : ClassifierHead
+        A blend has none.
     history_ : dict of lists
     n_epochs_ : int
+    improved_ : bool
+        Whether training was better than its start for the rows that judge (without
+        any, for rows trained on). If not, the model is the start.
 
     Examples
     --------

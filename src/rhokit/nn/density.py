@@ -49,7 +49,8 @@ class DMKDESGD(DensityMixin, GradientEstimator):
     weight_decay : float, default=0.0
     early_stopping : bool or "auto", default="auto"
         Keep the epoch that is best for rows held out, and stop when there has been
-        none for long. ``"auto"`` does so if at least 20 rows can be held out.
+        none for long. ``"auto"`` does so if at least 20 rows can be held out. Of
+        blends, which some classifiers and regressors are, rows are always held out.
     validation_fraction : float, default=0.1
         Share of the rows that is held out; copies of a row stay together.
     patience : int, default=10

@@ -33,11 +33,13 @@ class QMRegressorSGD(RegressorMixin, GradientEstimator):
         As for :class:`DMKDESGD`.
     unseen : {"allow", "raise"}, default="allow"
         As for :class:`DMKDE`.
-    rank : int or float, default=16
+    rank : "auto", int or float, default="auto"
         r, the rank of each level's matrix: a count, or a fraction of the dimension.
+        ``"auto"`` leaves the model free to be a blend, where :class:`QMRegressor`
+        takes one. Elsewhere it is 16.
     alpha : float, default=0.1
         How much the variance counts: the more, the narrower the distributions. It
-        also keeps small data from being learned by heart.
+        also keeps small data from being learned by heart. A blend has no use for it.
     train_features : bool, default=False
         Train landmarks or frequencies too.
     init, learning_rate, max_epochs, batch_size, weight_decay, early_stopping :
@@ -51,9 +53,11 @@ class QMRegressorSGD(RegressorMixin, GradientEstimator):
     estimator_ : QMRegressor
         The one-pass model with the learned state, which answers.
     module_ : RegressorHead
-        Over targets scaled to [0, 1].
+        Over targets scaled to [0, 1]; none of a blend.
     history_ : dict of lists
     n_epochs_ : int
+    improved_ : bool
+        As for :class:`DMKDClassifierSGD`.
 
     Examples
     --------
