@@ -119,7 +119,8 @@ def takes_blend(request: PlanRequest, batch: Batch, readout: Any) -> bool:
         if not request.may_blend:
             raise ValueError(
                 "The 'feature_map' parameter must not be 'blend' for joint or "
-                f"overlapping states and for a rank: take 'landmarks'. Got {wanted!r} instead."
+                f"overlapping states and for a rank: take 'landmarks'. Got {wanted!r} "
+                "instead."
             )
         return True
     return name == "auto" and _suits_blend(request, batch, readout)
