@@ -100,9 +100,9 @@ class CellPrior:
         correlation = covariance / (root[:, :, None] * root[:, None, :])
         logs = np.log(variance)
         size = logs.mean(axis=1) if d else np.zeros(len(weight))
-        relative = np.average(logs - size[:, None], axis=0, weights=weight)
-        widths = np.exp(relative / 2)
-        shape = np.average(correlation, axis=0, weights=weight)
+        share = weight / weight.sum()
+        widths = np.exp(share @ (logs - size[:, None]) / 2)
+        shape = (share @ correlation.reshape(len(share), -1)).reshape(d, d)
         shape *= np.outer(widths, widths)
         return cls(strength, smoothing, shape, np.exp(size), floor)
 
