@@ -505,6 +505,32 @@ class TestRealRows:
                 own = (X[:, place] <= end).mean()
                 assert_allclose(found.cdf([end])[0], own, rtol=lower)
 
+    @pytest.mark.slow
+    def test_tails_of_conditionals_are_those_of_rows(self):
+        """P(y > t | x) and P(y <= t | x), averaged over rows of a fifth of x.
+
+        One in 100 of such rows are 38.
+        """
+        reason = real_data.missing("density_magic")
+        if reason is not None:
+            pytest.skip(reason)
+        X = real_data.load_arrays("density_magic")["X"]
+        X = X[:, [0, 1, 2, 6, 7]].astype(np.float64)
+        model, levels = DMKDE(random_state=0).fit(X), np.linspace(0.005, 0.995, 100)
+        for y in range(4):
+            part = model.marginal([y, y + 1])
+            for low in (0.0, 0.4, 0.8):
+                ends = np.quantile(X[:, y + 1], [low, low + 0.2])
+                band = X[(X[:, y + 1] >= ends[0]) & (X[:, y + 1] <= ends[1])]
+                given = np.quantile(band[:, y + 1], levels, method="nearest")
+                parts = [part.conditional({1: x}).mosaic() for x in given]
+                for share, off in ((0.1, 0.15), (0.03, 0.3), (0.01, 0.6)):
+                    for level in (share, 1 - share):
+                        end = np.quantile(band[:, y], level)
+                        own = (band[:, y] <= end).mean()
+                        reached = np.mean([each.cdf([end])[0] for each in parts])
+                        assert abs(reached - own) < off * min(own, 1 - own)
+
 
 def test_what_forgetting_leaves_of_a_cell_is_no_row():
     """An eigendecomposition of such a remainder failed to converge."""
