@@ -42,7 +42,7 @@ if TYPE_CHECKING:  # what type checkers and editors see
         QMRegressor,
         n_components_for,
     )
-    from rhokit.export import export_onnx
+    from rhokit.export import export_onnx, export_sql
     from rhokit.features import (
         CoherentFeatures,
         FourierFeatures,
@@ -96,6 +96,7 @@ __all__ = [
     "estimators",
     "export",
     "export_onnx",
+    "export_sql",
     "features",
     "find_changes",
     "fit_batches",
@@ -149,6 +150,7 @@ _HOME = {
     "compare": "rhokit.drift",
     "dumps": "rhokit.io",
     "export_onnx": "rhokit.export",
+    "export_sql": "rhokit.export",
     "find_changes": "rhokit.drift",
     "fit_batches": "rhokit.streams",
     "fit_files": "rhokit.streams",

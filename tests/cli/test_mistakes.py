@@ -231,6 +231,7 @@ WITH_MODEL = {
     "report": lambda bad, good, data, out: ("report", bad, data, "-o", out / "r.html"),
     "info": lambda bad, good, data, out: ("info", bad),
     "export": lambda bad, good, data, out: ("export", bad, "-o", out / "m.onnx"),
+    "synthesize": lambda bad, good, data, out: ("synthesize", bad, "-o", out / "n.csv"),
     "merge": lambda bad, good, data, out: ("merge", good, bad, "-o", out / "m.rho"),
     "compare": lambda bad, good, data, out: ("compare", good, bad),
     "fit --like": lambda bad, good, data, out: (

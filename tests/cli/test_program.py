@@ -27,7 +27,8 @@ from tests.cli.support import ROWS, SMALL, refused, rows_table, run
 
 COMMANDS = [
     *("fit", "score", "predict", "anomalies", "merge"),
-    *("compare", "detect", "history", "info", "report", "export", "demo"),
+    *("compare", "detect", "history", "synthesize"),
+    *("info", "report", "export", "demo"),
 ]
 
 
@@ -219,6 +220,8 @@ def json_calls(data, models, folder):
     yield "info", classes
     yield "report", density, new, "-o", folder / "r.html"
     yield "export", density, "-o", folder / "m.onnx"
+    yield "export", classes, "--sql", "-o", folder / "m.sql"
+    yield "synthesize", rows, *ROWS, "-n", 20, "-o", folder / "n.csv"
 
 
 def test_every_command_speaks_json_and_can_be_quiet(data, models, tmp_path):

@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 import rhokit
 from rhokit import DMKDClassifier, QMRegressor
 from rhokit.export import export_onnx
-from rhokit.export.graph import DOUBLE, Graph
+from rhokit.export.graph import DOUBLE
+from rhokit.export.onnx_graph import OnnxGraph
 from rhokit.export.tree_nodes import cells_of
 from rhokit.features.links import LINKS, ClassLink
 from tests.export.support import (
@@ -219,7 +220,7 @@ class TestTrees:
         near = [np.nextafter(edges, end) for end in (-np.inf, np.inf)]
         far = np.array([[np.inf] * 3, [-np.inf] * 3, [1e300, 0, -1e300]])
         rows = np.concatenate([edges, *near, far])
-        graph = Graph("cells")
+        graph = OnnxGraph("cells")
         given = graph.input("X", DOUBLE, 3)
         graph.output("label", cells_of(forest, given), forest.n_trees)
         session = onnxruntime.InferenceSession(graph.to_bytes({}, "0"))

@@ -9,7 +9,8 @@ from hypothesis.extra import numpy as hnp
 from rhokit.core import log_posterior
 from rhokit.core.distributions import mean_and_std, quantiles
 from rhokit.export import distribution_nodes as nodes
-from rhokit.export.graph import DOUBLE, Graph
+from rhokit.export.graph import DOUBLE
+from rhokit.export.onnx_graph import OnnxGraph
 from rhokit.readouts.joint import DECISIONS, decide
 
 # Zero, equal and vanishing weights come up often.
@@ -18,7 +19,7 @@ _WEIGHTS = st.sampled_from([0.0, 0.0, 0.25, 0.5, 1.0, 1e-9, 1e-300])
 
 def compute(build, rows):
     """What nodes built by ``build`` from an input (n, m) compute of rows."""
-    graph = Graph("test")
+    graph = OnnxGraph("test")
     result = build(graph.input("X", DOUBLE, rows.shape[1]))
     graph.output("mean", result, *build.shape)
     data = graph.to_bytes({}, "0")

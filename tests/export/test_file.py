@@ -21,7 +21,7 @@ from rhokit import (
     QMOrdinalClassifier,
     QMRegressor,
 )
-from rhokit.export import export_onnx, graph
+from rhokit.export import export_onnx, onnx_graph
 from tests.export.support import session_of, wine
 from tests.support import without
 
@@ -155,7 +155,7 @@ class TestWriting:
             export_onnx(density, tmp_path / "model.onnx")
 
     def test_more_than_a_file_can_hold(self, density, path, monkeypatch):
-        monkeypatch.setattr(graph, "_MOST_BYTES", 1000)
+        monkeypatch.setattr(onnx_graph, "_MOST_BYTES", 1000)
         with pytest.raises(ValueError, match=r"DMKDE holds more than the 2 GB.*rank"):
             export_onnx(density, path)
         assert not path.exists()

@@ -18,6 +18,7 @@ from rhokit.inspection import (
     spectrum,
 )
 from rhokit.report import charts
+from rhokit.report.column_charts import column_chart
 from rhokit.report.columns import ColumnShape
 from rhokit.report.facts import gather
 from rhokit.report.svg import Frame, Mark, chart, tag, ticks
@@ -44,7 +45,7 @@ def facts():
 
 def test_a_curve_has_the_models_numbers(facts):
     shape = facts.columns[0]
-    root, names, marks = parse(charts.column_chart(shape))
+    root, names, marks = parse(column_chart(shape))
     assert names == [shape.name, "density"]
     (x,), density = shape.curve.axes, shape.curve.density
     assert_allclose([float(m[2]) for m in marks], x, rtol=1e-3)
@@ -58,7 +59,7 @@ def test_a_curve_has_the_models_numbers(facts):
 
 def test_bars_and_curve_share_the_scale(facts):
     shape = facts.columns[0]
-    root, _, marks = parse(charts.column_chart(shape))
+    root, _, marks = parse(column_chart(shape))
     (line,) = shapes(root, "line")
     drawn = np.array(line.get("d")[1:].split(), dtype=float).reshape(-1, 2)
     assert_allclose(drawn, [m[:2] for m in marks], atol=0.06)
@@ -162,7 +163,7 @@ def test_hostile_names_stay_text(facts):
     shape = facts.columns[0]
     wild = ColumnShape(HOSTILE, "number", shape.histogram, shape.curve)
     pictures = [
-        charts.column_chart(wild),
+        column_chart(wild),
         charts.histogram_chart(shape.histogram, HOSTILE, HOSTILE, (12.0, HOSTILE)),
         charts.bar_chart(HOSTILE, ((HOSTILE, 3), ("b", 1))),
     ]
@@ -176,7 +177,7 @@ def test_hostile_names_stay_text(facts):
 
 
 def test_every_picture_says_what_it_shows(facts):
-    pictures = [charts.column_chart(shape) for shape in facts.columns]
+    pictures = [column_chart(shape) for shape in facts.columns]
     pictures += [charts.pair_chart(facts.pair)]
     pictures += [charts.spectrum_chart(spectrum(case("landmarks").model), None)]
     for svg in pictures:
@@ -187,7 +188,7 @@ def test_every_picture_says_what_it_shows(facts):
 
 
 def test_a_column_without_values_has_no_picture():
-    assert charts.column_chart(ColumnShape("empty", "number")) is None
+    assert column_chart(ColumnShape("empty", "number")) is None
 
 
 # ---- the tools -------------------------------------------------------------------

@@ -87,7 +87,7 @@ def test_categories_are_counted_and_the_models_probabilities_stand_beside():
     _, size, new = column_shapes(model, rows, columns)
     counts = case("mixed").X["size"].value_counts()
     assert size.categories == tuple((word, int(counts[word])) for word in "SML")
-    assert_allclose(sum(size.probabilities), 1.0, atol=1e-6)
+    assert 0.99 < sum(size.probabilities) < 1  # unseen sizes have the rest
     assert new.categories[0][0] == "False"  # the commonest first
     assert_allclose(new.probabilities[0], 1 - case("mixed").X["new"].mean(), atol=0.1)
 

@@ -24,9 +24,9 @@ HOSTILE = "</script></style><img src=x onerror=alert(1)>{{ 7*7 }}\"'"
 VOID = {"meta", "img", "br", "hr", "input", "link"}
 
 SECTIONS = {
-    "density": ["fitted", "sure", "columns", "unlikely", "spectrum"],
-    "classes": ["fitted", "sure", "columns", "wrong", "spectrum"],
-    "values": ["fitted", "sure", "columns", "missed", "spectrum"],
+    "density": ["sure", "columns", "unlikely", "spectrum", "fitted"],
+    "classes": ["sure", "columns", "wrong", "spectrum", "fitted"],
+    "values": ["sure", "columns", "missed", "spectrum", "fitted"],
 }
 SECTIONS["ordered"] = SECTIONS["classes"]
 
@@ -78,10 +78,10 @@ def test_every_model_has_its_sections(name):
     if name in ("values", "two targets"):
         expected.remove("spectrum")
     if facts.classes is not None:
-        expected[2:2] = ["likely"]
-        expected[4:4] = ["unlikely"]
-    if facts.fitted.kind == "values":
+        expected[1:1] = ["likely"]
         expected[3:3] = ["unlikely"]
+    if facts.fitted.kind == "values":
+        expected[2:2] = ["unlikely"]
     if facts.classes is not None and not len(facts.classes.wrong):
         expected.remove("wrong")
     found = [key for key in page.ids if not key.endswith("-heading") and key != "main"]
@@ -238,7 +238,7 @@ def test_the_page_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
 def test_titles_say_what_the_model_is():
     model, X, y, _ = case("classes")
     assert "3 classes from 13 columns" in page_of("classes").text
-    assert "Values from 10 columns" in page_of("values").text
+    assert "target from 10 columns" in page_of("values").text
     assert "Density of 1 column " in page_of("one column").text
     facts = gather(model, X, y=y, title="My title", source="cellar.csv")
     text = Page(render(facts)).text

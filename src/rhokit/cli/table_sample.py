@@ -41,6 +41,15 @@ class TableSample:
     rows: NDArray[np.intp]
     n_rows: int
 
+    @property
+    def labels(self) -> list[Any]:
+        """What rows are called: their numbers from one, of several files with these."""
+        numbers = (self.rows + 1).tolist()
+        if len(set(self.files)) < 2:
+            return numbers
+        pairs = zip(self.files, numbers, strict=True)
+        return [f"{file}, {number}" for file, number in pairs]
+
     @contextmanager
     def placed_errors(self) -> Iterator[None]:
         """Let errors that name a row of the sample name its place in the files."""
@@ -76,8 +85,10 @@ def sampled(question: Question, most: int, seed: int = 0) -> TableSample:
 
 
 def _whole_rows(question: Question, batch: FileBatch) -> TableSample:
-    """The rows of a batch that lack no value."""
+    """The rows of a batch that lack no value, nor a target where others have one."""
     _, whole = question.rows.values(batch)
+    if question.rows.has_target:
+        whole = whole & question.rows.knows_target(batch)
     rows = np.flatnonzero(whole)
     table = batch.table.select(question.rows.columns).take(pa.array(rows))
     target = question.rows.targets(batch)[rows] if question.rows.has_target else None

@@ -1,16 +1,12 @@
-"""Fitted models as ONNX files, which predict without Python and without rhokit.
+"""Fitted models for other programs: as ONNX files, and as queries of SQL.
 
-Needs onnx: ``pip install rhokit[onnx]``.
+Both say what a model predicts without Python and without rhokit. ONNX files need onnx:
+``pip install rhokit[onnx]``; queries need nothing.
 
 To export a feature map, a representation or a read-out of your own, write a function
-that builds its nodes, and register it by the name that it has: see
+that computes it with values, and register it by the name that it has: see
 :data:`MAP_EXPORTERS`, :data:`REPRESENTATION_EXPORTERS` and :data:`READOUT_EXPORTERS`.
 """
-
-try:
-    import onnx as _onnx  # noqa: F401
-except ImportError as error:
-    raise ImportError("export_onnx needs onnx: pip install 'rhokit[onnx]'") from error
 
 # Modules whose functions register themselves.
 from rhokit.export import (  # noqa: F401
@@ -34,6 +30,7 @@ from rhokit.export.exporters import (
 )
 from rhokit.export.graph import Graph, Value
 from rhokit.export.onnx_file import export_onnx
+from rhokit.export.sql_query import export_sql
 
 __all__ = [
     "MAP_EXPORTERS",
@@ -44,6 +41,7 @@ __all__ = [
     "Value",
     "Wanted",
     "export_onnx",
+    "export_sql",
     "log_measured",
     "map_columns",
 ]

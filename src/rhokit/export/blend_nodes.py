@@ -34,7 +34,7 @@ def _blend_logs(
     link = representation.blend.link
     if link.name not in _LINKS:
         raise ValueError(
-            f"export_onnx knows blends of {', '.join(_LINKS)}, not of {link.name}: "
+            f"export knows blends of {', '.join(_LINKS)}, not of {link.name}: "
             "register an exporter of the representation of its own in rhokit.export"
         )
     told = _Told(representation.solution(model.state), rows)

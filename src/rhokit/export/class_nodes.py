@@ -175,7 +175,7 @@ def _label_table(labels: list[Any]) -> NDArray[Any]:
     for label, is_whole in zip(labels, whole, strict=True):
         if not (is_whole or isinstance(label, str)):
             raise ValueError(
-                "export_onnx: labels, and the reject_label, must be text or whole "
+                "export: labels, and the reject_label, must be text or whole "
                 f"numbers, got {label!r}"
             )
     return np.array([_as_text(label) for label in labels], dtype=TEXT)

@@ -39,7 +39,7 @@ def _outliers(
 ) -> None:
     """There is no graph of what compares rows with rows."""
     raise ValueError(
-        "export_onnx: the p-values of a DMKDOutlierDetector compare rows with those "
+        "export: the p-values of a DMKDOutlierDetector compare rows with those "
         "that it keeps, their nearest neighbours included, which is no graph of a "
         "fixed size. Export a DMKDE of the same rows: its log-density is one of the "
         "views that the detector has"

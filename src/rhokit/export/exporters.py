@@ -10,6 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from rhokit.export.graph import Value
 from rhokit.models import Model
@@ -54,9 +55,9 @@ class Exporters(Generic[Exporter]):
         """The function for a name; ``owner`` is what has it, for the error."""
         if name not in self._functions:
             raise ValueError(
-                f"export_onnx knows the {self._what}s {', '.join(self.names())}, not "
+                f"export knows the {self._what}s {', '.join(self.names())}, not "
                 f"{owner!r}, whose name is {name!r}: register a function that turns it "
-                "into ONNX nodes in rhokit.export"
+                "into values of a graph in rhokit.export"
             )
         return self._functions[name]
 
@@ -122,6 +123,29 @@ def log_measured(model: Model, rows: Value) -> Value:
     representation = model.representation
     export = REPRESENTATION_EXPORTERS.find(representation.name, representation)
     return export(representation, model, rows)
+
+
+def fitted_model(estimator: Any, caller: str) -> Model:
+    """One snapshot of what an estimator knows, which must hold rows."""
+    if hasattr(estimator, "to_estimator") and not isinstance(estimator, type):
+        check_is_fitted(estimator)
+        estimator = estimator.estimator_  # what training ended with
+    if isinstance(estimator, type) or not hasattr(estimator, "fitted_model"):
+        raise TypeError(
+            f"{caller} takes a fitted estimator of rhokit, got "
+            f"{estimator if isinstance(estimator, type) else type(estimator).__name__}"
+        )
+    model: Model = estimator.fitted_model()
+    return model
+
+
+def check_quantiles(estimator: Any, model: Model, quantiles: Any) -> None:
+    """Refuse quantiles of what predicts no values."""
+    if quantiles is not None and model.readout.kind != "values":
+        raise ValueError(
+            f"quantiles must be None for a {type(estimator).__name__}, which predicts "
+            f"no values. Got {quantiles!r} instead."
+        )
 
 
 def add_outputs(model: Model, rows: Value, wanted: Wanted) -> None:

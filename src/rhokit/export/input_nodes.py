@@ -8,19 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rhokit.batch import Columns
-from rhokit.export.graph import DOUBLE, INTEGER, SINGLE, TEXT, Graph, Value
+from rhokit.export.graph import DOUBLE, INTEGER, SINGLE, TEXT, TRUTH, Graph, Value
 from rhokit.frames import Schema
 from rhokit.plans import Plan, Scaling
 from rhokit.validation import is_missing
-
-_TRUTH = np.dtype(bool)
 
 
 def scaled_rows(graph: Graph, plan: Plan) -> Value:
     """Inputs of the graph as rows in the units of the plan's map."""
     columns, feature_map = plan.columns, plan.feature_map
     if not feature_map.numeric_rows:
-        return _unit_vectors(graph, feature_map.atoms() or [], _names(columns))
+        return _unit_vectors(graph, feature_map.atoms() or [], column_names(columns))
     if columns.schema is None:
         rows = graph.input("X", SINGLE, columns.n_features).cast(DOUBLE)
     else:
@@ -28,7 +26,7 @@ def scaled_rows(graph: Graph, plan: Plan) -> Value:
     return _scaled(plan.scaling, rows, feature_map.dtype_)
 
 
-def _names(columns: Columns) -> list[str]:
+def column_names(columns: Columns) -> list[str]:
     """Names of the columns; ``x0``, ``x1`` and so on where they have none."""
     if columns.names is None:
         return [f"x{index}" for index in range(columns.n_features)]
@@ -60,12 +58,12 @@ def _wide_rows(graph: Graph, schema: Schema) -> Value:
         if known is None:
             parts.append(graph.input(name, SINGLE, 1).cast(DOUBLE))
             continue
-        column = graph.input(name, _type_of(known, name), 1)
+        column = graph.input(name, _type_of(known, name), 1, gaps=True)
         found = _matches(column, known, name).cast(DOUBLE)  # (n, C)
         states = found @ schema.states(index)
         if not schema.is_open(index):
             # What is no category has no state; nobody shall take it for one.
-            states = graph.where(found.max(1, keep=True) > 0.5, states, np.nan)
+            states = graph.known_where(found.max(1, keep=True) > 0.5, states)
         parts.append(states)  # of what is unseen, zeros
     return graph.concat(parts, axis=1)
 
@@ -80,11 +78,12 @@ def _unit_vectors(
     ]
     kinds = {SINGLE if each != TEXT else TEXT for each in types}
     if len(kinds) == 1:  # one input for all
-        rows = graph.input("X", kinds.pop(), len(columns))
+        rows = graph.input("X", kinds.pop(), len(columns), gaps=True)
         inputs = [rows.column(index) for index in range(len(columns))]
     else:
         inputs = [
-            graph.input(name, each, 1) for name, each in zip(names, types, strict=True)
+            graph.input(name, each, 1, gaps=True)
+            for name, each in zip(names, types, strict=True)
         ]
     found = None
     for column, values, name in zip(inputs, columns, names, strict=True):
@@ -100,13 +99,13 @@ def _type_of(values: Sequence[Any], name: str) -> np.dtype[Any]:
     if all(isinstance(value, str) for value in there):
         return TEXT
     if all(isinstance(value, bool | np.bool_) for value in there):
-        return _TRUTH
+        return TRUTH
     if all(isinstance(value, Integral) for value in there):
         return INTEGER
     if all(isinstance(value, Real) for value in there):
         return SINGLE
     raise ValueError(
-        f"export_onnx: an ONNX input has one type, but the categories of column "
+        f"export: an input has one type, but the categories of column "
         f"{name!r} are of several, or neither numbers nor text: {list(there)[:8]!r}"
     )
 
@@ -123,7 +122,7 @@ def _matches(column: Value, values: Sequence[Any], name: str) -> Value:
     own = _exact(numbers, column.dtype, name)[None]
     if not gaps.any():
         return column.equals(own)
-    empty = graph.node("IsNaN", column, dtype=_TRUTH)
+    empty = graph.node("IsNaN", column, dtype=TRUTH)
     return (column.equals(own) & ~gaps[None]) | (empty & gaps[None])
 
 
@@ -133,7 +132,7 @@ def _texts(values: Sequence[Any], gaps: NDArray[Any], name: str) -> NDArray[Any]
     texts[:] = ["" if gap else value for value, gap in zip(values, gaps, strict=True)]
     if gaps.any() and (texts[~gaps] == "").any():
         raise ValueError(
-            f"export_onnx: column {name!r} has gaps and empty texts among its "
+            f"export: column {name!r} has gaps and empty texts among its "
             "categories, and ONNX has the empty text for both"
         )
     return texts
@@ -144,7 +143,7 @@ def _exact(numbers: NDArray[Any], dtype: np.dtype[Any], name: str) -> NDArray[An
     narrow = numbers.astype(dtype)
     if len(np.unique(narrow)) < len(np.unique(numbers)):
         raise ValueError(
-            f"export_onnx: column {name!r} has categories that single precision, which "
+            f"export: column {name!r} has categories that single precision, which "
             "ONNX inputs have, cannot tell apart: number them from zero"
         )
     return narrow

@@ -4,11 +4,9 @@ import json
 import os
 from typing import Any
 
-from sklearn.utils.validation import check_is_fitted
-
 from rhokit import __version__
-from rhokit.export.exporters import Wanted, add_outputs
-from rhokit.export.graph import SINGLE, Graph
+from rhokit.export.exporters import Wanted, add_outputs, check_quantiles, fitted_model
+from rhokit.export.graph import SINGLE
 from rhokit.export.input_nodes import scaled_rows
 from rhokit.io.atomic import write_atomically
 from rhokit.models import Model
@@ -69,14 +67,17 @@ def export_onnx(
     >>> bool(np.abs(log_density - model.score_samples(X)).max() < 1e-5)
     True
     """
-    fitted = _fitted_model(model)
-    if quantiles is not None and fitted.readout.kind != "values":
-        raise ValueError(
-            f"quantiles must be None for a {type(model).__name__}, which predicts no "
-            f"values. Got {quantiles!r} instead."
-        )
+    try:
+        from rhokit.export.onnx_graph import OnnxGraph
+    except ImportError as error:
+        raise ImportError(
+            "export_onnx needs onnx: pip install 'rhokit[onnx]'"
+        ) from error
+
+    fitted = fitted_model(model, "export_onnx")
+    check_quantiles(model, fitted, quantiles)
     dtype = check_float_dtype("export_onnx", output_dtype, name="output_dtype")
-    graph = Graph(type(model).__name__, dtype or SINGLE)
+    graph = OnnxGraph(type(model).__name__, dtype or SINGLE)
     add_outputs(fitted, scaled_rows(graph, fitted.plan), Wanted(coverage, quantiles))
     metadata = _metadata(model, fitted, graph.input_names)
     data = graph.to_bytes(metadata, __version__)
@@ -84,20 +85,6 @@ def export_onnx(
         write_atomically(path, data)
     except OSError as error:
         raise OSError(f"{str(path)!r} could not be written: {error}") from error
-
-
-def _fitted_model(estimator: Any) -> Model:
-    """One snapshot of what an estimator knows, which must hold rows."""
-    if hasattr(estimator, "to_estimator") and not isinstance(estimator, type):
-        check_is_fitted(estimator)
-        estimator = estimator.estimator_  # what training ended with
-    if isinstance(estimator, type) or not hasattr(estimator, "fitted_model"):
-        raise TypeError(
-            "export_onnx takes a fitted estimator of rhokit, got "
-            f"{estimator if isinstance(estimator, type) else type(estimator).__name__}"
-        )
-    model: Model = estimator.fitted_model()
-    return model
 
 
 def _metadata(estimator: Any, model: Model, inputs: list[str]) -> dict[str, str]:

@@ -6,6 +6,7 @@ Every function takes a fitted estimator, one-pass or trained, or plain arrays.
 
 from rhokit.core import Spectrum
 from rhokit.inspection.description import ColumnDescription, Description, describe
+from rhokit.inspection.fidelity import Fidelity, Nearness, fidelity
 from rhokit.inspection.histograms import (
     Histogram,
     histogram,
@@ -34,6 +35,7 @@ from rhokit.inspection.marginals import (
     region_levels,
     strongest_pair,
 )
+from rhokit.inspection.recognition import learned_share
 from rhokit.inspection.reliability import (
     ReliabilityCurve,
     class_reliability,
@@ -52,17 +54,24 @@ from rhokit.inspection.scores import (
 from rhokit.inspection.spectra import matrix_size, spectrum, spectrum_of_state
 from rhokit.inspection.subjects import kind_of, one_pass
 from rhokit.inspection.summaries import LabelSummary, ScoreSummary, ValueSummary
-from rhokit.inspection.values import PredictedValues, inside, predict_values
+from rhokit.inspection.values import (
+    PredictedValues,
+    inside,
+    predict_values,
+    target_names,
+)
 
 __all__ = [
     "ColumnDescription",
     "Confusion",
     "DensityGrid",
     "Description",
+    "Fidelity",
     "Histogram",
     "InspectedRows",
     "JointInformation",
     "LabelSummary",
+    "Nearness",
     "NoMarginalError",
     "PredictedLabels",
     "PredictedValues",
@@ -77,6 +86,7 @@ __all__ = [
     "column_information",
     "confusion",
     "describe",
+    "fidelity",
     "histogram",
     "inside",
     "inspect_rows",
@@ -84,6 +94,7 @@ __all__ = [
     "joint_information",
     "kind_of",
     "landmark_reach",
+    "learned_share",
     "least_likely",
     "marginal_density",
     "marginal_grid",
@@ -100,6 +111,7 @@ __all__ = [
     "spectrum_of_state",
     "strongest_pair",
     "tail_start",
+    "target_names",
     "value_edges",
     "view",
 ]

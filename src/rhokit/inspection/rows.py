@@ -67,7 +67,12 @@ class InspectedRows:
 
 
 def inspect_rows(
-    X: Any, y: Any, estimator: Any, max_rows: int, seed: int = 0
+    X: Any,
+    y: Any,
+    estimator: Any,
+    max_rows: int,
+    seed: int = 0,
+    labels: Any = None,
 ) -> InspectedRows:
     """The rows to look at, in their own order.
 
@@ -79,6 +84,8 @@ def inspect_rows(
         Names the columns where the rows do not.
     max_rows : int
     seed : int
+    labels : sequence of length n, optional
+        What rows are called, if not by their index or place.
 
     Examples
     --------
@@ -100,13 +107,19 @@ def inspect_rows(
         part = frame[which]
         names = tuple(str(name) for name in frame.columns)
         columns = tuple(_values(part.get_column(name)) for name in frame.columns)
-        native, labels = part.to_native(), _labels(part, which)
+        native, known = part.to_native(), _labels(part, which)
     else:
-        native, labels = table[which], tuple(which.tolist())
+        native, known = table[which], tuple(which.tolist())
         names = tuple(column_names(estimator, table.shape[1]))
         columns = tuple(native.T)
+    if labels is not None:
+        if len(labels) != n_given:
+            raise ValueError(
+                f"labels must be one for each of the {n_given} rows, got {len(labels)}"
+            )
+        known = tuple(np.asarray(labels)[which].tolist())
     part_of_y = None if target is None else target[which]
-    return InspectedRows(native, part_of_y, names, labels, columns, n_given)
+    return InspectedRows(native, part_of_y, names, known, columns, n_given)
 
 
 def some_places(n: int, most: int | None, seed: int = 0) -> NDArray[np.intp]:

@@ -17,6 +17,10 @@ NOMINAL = (0.5, 0.8, 0.9, 0.95)
 """Coverages of intervals that are predicted without others."""
 
 
+THE_VALUE = "the value"
+"""The name of a target that has none."""
+
+
 @dataclass(frozen=True, eq=False)
 class PredictedValues:
     """Predicted values of one target, with intervals of several coverages.
@@ -36,7 +40,7 @@ class PredictedValues:
     intervals: Floats
     nominal: tuple[float, ...]
     truth: Floats | None = None
-    name: str = "the value"
+    name: str = THE_VALUE
 
     def interval(self, coverage: float) -> Floats:
         """The intervals of one of the coverages, shape (n, 2)."""
@@ -94,7 +98,12 @@ def inside(intervals: Floats, truth: Floats) -> NDArray[np.bool_]:
 
 
 def predict_values(
-    estimator: Any, X: Any, y: Any = None, *, coverage: Sequence[float] = NOMINAL
+    estimator: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    coverage: Sequence[float] = NOMINAL,
+    names: Sequence[str] | None = None,
 ) -> tuple[PredictedValues, ...]:
     """Predict rows with intervals, to be compared with true values if there are any.
 
@@ -106,6 +115,8 @@ def predict_values(
         True values.
     coverage : sequence of float in (0, 1)
         Coverages that intervals are to have.
+    names : sequence of str, optional
+        Of the targets; those of a frame or series of true values without it.
 
     Returns
     -------
@@ -134,16 +145,35 @@ def predict_values(
     intervals = np.asarray(estimator.predict_interval(X, coverage=nominal))
     intervals = intervals.reshape(n, -1, len(nominal), 2)
     t = predicted.shape[1]
+    known = list(names or target_names(y))
+    if len(known) != t:
+        known = [THE_VALUE] if t == 1 else [f"target {place}" for place in range(t)]
     return tuple(
         PredictedValues(
             predicted[:, place],
             intervals[:, place],
             nominal,
             None if truth is None else truth[:, place],
-            "the value" if t == 1 else f"target {place}",
+            known[place],
         )
         for place in range(t)
     )
+
+
+def target_names(y: Any) -> tuple[str, ...]:
+    """Names of the columns of a frame of targets, or that of a series, if it has one.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> target_names(pd.Series([1, 2], name="price")), target_names([1, 2])
+    (('price',), ())
+    """
+    name = getattr(y, "name", None)
+    if isinstance(name, str):
+        return (name,)
+    columns = getattr(y, "columns", None)
+    return () if columns is None or callable(columns) else tuple(map(str, columns))
 
 
 def select_target(

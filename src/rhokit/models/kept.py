@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from rhokit.batch import Batch, Columns
 from rhokit.models.row_sample import RowSample
 
 if TYPE_CHECKING:
-    from rhokit.batch import Batch
     from rhokit.models.model import Model
 
 Kept = RowSample | None
@@ -56,3 +59,26 @@ def kept_without(kept: Kept, gone: Kept, total: float) -> Kept:
         return kept
     left = (kept - gone).whole(total)
     return left if len(left.keys) else None
+
+
+def columns_of_drawn(model: Model) -> Columns:
+    """Columns with the values that drawn rows take, as far as is known.
+
+    What a model fitted at once has noted; of one that saw its rows in parts, what the
+    rows that it keeps tell: the values of columns that take few, and that numbers are
+    whole, but not where they end.
+    """
+    columns, kept = model.plan.columns, rows_kept(model)
+    has_numbers = model.plan.feature_map.numeric_rows
+    if columns.supports is not None or kept is None or not has_numbers:
+        return columns
+    if not len(kept.keys) or kept.rows.shape[1] != columns.width:
+        return columns
+    batch = Batch(kept.rows, columns, weights=kept.weight)
+    supports = tuple(
+        support
+        if support is None or support.is_complete
+        else replace(support, values=(-np.inf, np.inf))
+        for support in batch.supports()
+    )
+    return replace(columns, supports=supports)

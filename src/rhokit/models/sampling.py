@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rhokit.models.kept import columns_of_drawn
 from rhokit.models.mass import log_above_floor, warn_of_mass
 from rhokit.models.model import Model
 from rhokit.plans.proposal import Draws, MixedProposal, draw_rows
@@ -24,7 +25,7 @@ def draw_samples(
     given : dict, optional
         From columns to values that all rows have, as wide rows have them.
     """
-    columns = model.plan.columns
+    columns = columns_of_drawn(model)
     if not given:
         return columns.restored(draw_wide(model, n, rng))
     rows = np.empty((n, columns.width))

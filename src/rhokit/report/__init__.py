@@ -6,6 +6,7 @@ apart from their pictures and words: :func:`gather` returns them as plain datacl
 
 from rhokit.report.comparison import write_comparison
 from rhokit.report.facts import Facts, gather
+from rhokit.report.fidelity import write_fidelity
 from rhokit.report.page import render, write_report
 from rhokit.report.timeline import write_timeline
 
@@ -14,6 +15,7 @@ __all__ = [
     "gather",
     "render",
     "write_comparison",
+    "write_fidelity",
     "write_report",
     "write_timeline",
 ]

@@ -7,21 +7,26 @@ from rhokit.report.charts import ROOM, bar_chart, bars
 from rhokit.report.svg import Frame, Mark, chart, polyline, tag
 from rhokit.report.words import number, percent
 
+_SIDES = ("before", "now")
 
-def change_chart(column: ColumnChange) -> str:
-    """Old rows as bars, new ones as a line over them or across them."""
+
+def change_chart(column: ColumnChange, sides: tuple[str, str] = _SIDES) -> str:
+    """Old rows as bars, new ones as a line over them or across them.
+
+    ``sides`` are the words for both.
+    """
     if column.kind == "category":
-        return _categories(column)
-    return _numbers(column)
+        return _categories(column, sides)
+    return _numbers(column, sides)
 
 
-def _categories(column: ColumnChange) -> str:
+def _categories(column: ColumnChange, sides: tuple[str, str]) -> str:
     pairs = tuple(zip(column.bins, column.old_counts, strict=True))
     after = tuple(column.new[name] for name in column.bins)
-    return bar_chart(column.name, pairs, after, of_line="now")
+    return bar_chart(column.name, pairs, after, of_line=sides[1])
 
 
-def _numbers(column: ColumnChange) -> str:
+def _numbers(column: ColumnChange, names: tuple[str, str]) -> str:
     edges = np.asarray(column.bins)
     sides = [
         np.asarray(counts) / max(sum(counts), 1)
@@ -45,9 +50,9 @@ def _numbers(column: ColumnChange) -> str:
             edges[:-1], edges[1:], old.tolist(), new.tolist(), strict=True
         )
     ]
-    label = f"Values of {column.name} before and now"
-    names = (column.name, "before", "now")
-    return chart("".join(body), label=label, names=names, marks=marks)
+    label = f"Values of {column.name}: {' and '.join(names)}"
+    heads = (column.name, *names)
+    return chart("".join(body), label=label, names=heads, marks=marks)
 
 
 def _steps(frame: Frame, edges: np.ndarray, heights: np.ndarray) -> str:

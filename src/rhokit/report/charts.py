@@ -12,10 +12,11 @@ from rhokit.inspection import (
     Spectrum,
     inside,
 )
-from rhokit.report.columns import ColumnShape, Pair
+from rhokit.inspection.values import THE_VALUE
+from rhokit.report.columns import Pair
 from rhokit.report.contours import area_above
 from rhokit.report.svg import WIDTH, Frame, Mark, chart, polyline, tag, write
-from rhokit.report.words import count, fixed, number, percent, shortened
+from rhokit.report.words import count, fixed, number, percent, plain_number, shortened
 
 ROOM = 1.06  # above the highest value
 _SQUARE = 300
@@ -24,37 +25,6 @@ _MOST_EIGENVALUES = 256
 _LEAST_EIGENVALUE = 1e-10
 _MARKS_PER_SIDE = 32
 _BAR, _BAR_LEFT, _BAR_RIGHT, _BAR_TOP = 22, 118, 52, 8
-
-
-def column_chart(shape: ColumnShape) -> str | None:
-    """One column: its values as bars, the model's density as a curve over them."""
-    if shape.categories:
-        return bar_chart(shape.name, shape.categories, shape.probabilities)
-    if shape.histogram is None:
-        return None
-    if shape.curve is None:
-        return histogram_chart(shape.histogram, shape.name, f"Values of {shape.name}")
-    (x,), density = shape.curve.axes, shape.curve.density
-    edges, heights = shape.histogram.edges, shape.histogram.density
-    top = max(float(heights.max()), float(density.max()), 1e-300) * ROOM
-    frame = Frame((edges[0], edges[-1]), (0.0, top))
-    curve = frame.path(x, np.maximum(density, 0))
-    first, last = frame.across(x[0]), frame.across(x[-1])
-    body = [
-        frame.axes(shape.name, "density"),
-        bars(frame, edges, heights, "bar faint"),
-        tag(
-            "path", d=f"{curve}L{last:.2f} {frame.bottom:g}H{first:.2f}Z", class_="area"
-        ),
-        tag("path", d=curve, class_="line"),
-    ]
-    marks = [
-        Mark(frame.across(at), frame.up(max(height, 0.0)), (number(at), number(height)))
-        for at, height in zip(x.tolist(), density.tolist(), strict=True)
-    ]
-    peak = x[int(np.argmax(density))]
-    label = f"Density of {shape.name}, highest at {number(peak, 3)}"
-    return chart("".join(body), label=label, names=(shape.name, "density"), marks=marks)
 
 
 def histogram_chart(
@@ -70,7 +40,7 @@ def histogram_chart(
         Mark(
             frame.across((low + high) / 2),
             frame.up(n),
-            (f"{number(low)} to {number(high)}", number(n, 9)),
+            (f"{plain_number(low)} to {plain_number(high)}", number(n, 9)),
         )
         for low, high, n in zip(edges[:-1], edges[1:], counts.tolist(), strict=True)
     ]
@@ -232,7 +202,9 @@ def interval_chart(value: PredictedValues, coverage: float) -> str:
         _widened(low, high),
         height=_SQUARE,
     )
-    body = [frame.axes("predicted", "true value, and interval")]
+    is_named = value.name != THE_VALUE
+    lead = f"{value.name}, " if is_named else ""
+    body = [frame.axes(f"{lead}predicted", f"{lead}true, and interval")]
     marks = []
     held = inside(interval, truth)
     for x, (a, b), y, holds in zip(predicted, interval, truth, held, strict=True):
@@ -242,8 +214,8 @@ def interval_chart(value: PredictedValues, coverage: float) -> str:
         body.append(
             tag("circle", cx=across, cy=at, r=2.4, class_="dot" if holds else "ring")
         )
-        span = f"{number(a)} to {number(b)}"
-        marks.append(Mark(across, at, (number(x), number(y), span)))
+        span = f"{plain_number(a)} to {plain_number(b)}"
+        marks.append(Mark(across, at, (plain_number(x), plain_number(y), span)))
     body.append(_equal(frame))
     names = "predicted", "true", f"{percent(coverage, 0)} interval"
     return chart(
@@ -284,7 +256,7 @@ def pair_chart(pair: Pair) -> str:
         Mark(
             frame.across(x[i]),
             frame.up(y[j]),
-            (number(x[i]), number(y[j]), number(density[j, i])),
+            (plain_number(x[i]), plain_number(y[j]), number(density[j, i])),
         )
         for j in range(0, len(y), step)
         for i in range(0, len(x), step)

@@ -22,6 +22,7 @@ from rhokit.inspection import (
     view,
 )
 from rhokit.inspection.subjects import NUMBER
+from rhokit.report.stretched import Stretched
 from rhokit.report.words import MISSING
 from rhokit.validation import is_missing
 
@@ -66,6 +67,8 @@ class ColumnShape:
         Of numbers.
     curve : DensityGrid or None
         The model's own density of the column, where it gives one.
+    stretched : Stretched or None
+        Of numbers with long tails: how they are drawn instead.
     categories : tuple of (str, int)
         Values and how often they come, the commonest first, or in their order.
     probabilities : tuple of float
@@ -76,6 +79,7 @@ class ColumnShape:
     kind: str
     histogram: Histogram | None = None
     curve: DensityGrid | None = None
+    stretched: Stretched | None = None
     categories: tuple[tuple[str, int], ...] = ()
     probabilities: tuple[float, ...] = ()
 
@@ -152,7 +156,19 @@ def _numbers(density: Any, rows: InspectedRows, place: int) -> ColumnShape:
     low, high = view(seen)
     counts = histogram(seen, low, high)
     curve = _grid(density, [place], [np.linspace(low, high, _CURVE_POINTS)])
-    return ColumnShape(name, NUMBER, counts, curve)
+    return ColumnShape(
+        name, NUMBER, counts, curve, Stretched.of(seen, _density_at(density, place))
+    )
+
+
+def _density_at(density: Any, place: int) -> Any:
+    """The model's density of a column at values; None where it has none."""
+
+    def found(at: Floats) -> Floats | None:
+        grid = _grid(density, [place], [at])
+        return None if grid is None else grid.density
+
+    return found
 
 
 def _grid(density: Any, places: list[int], axes: list[Floats]) -> DensityGrid | None:

@@ -1,5 +1,6 @@
 """All that a report says, as plain numbers: ``gather`` makes it, the page shows it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -20,6 +21,7 @@ from rhokit.inspection import (
     inspect_rows,
     kind_of,
     landmark_reach,
+    learned_share,
     least_likely,
     matrix_size,
     normal_score,
@@ -28,6 +30,7 @@ from rhokit.inspection import (
     predict_values,
     score_rows,
     spectrum,
+    target_names,
 )
 from rhokit.inspection.rows import take_rows
 from rhokit.inspection.subjects import NUMBER, column_kinds, fitted_model
@@ -58,6 +61,8 @@ MOST_UNLIKELY = 20
 _MOST_EXPLAINED_COLUMNS = 40
 # A larger matrix takes too long to decompose for a page.
 _LARGEST_MATRIX = 1024
+# A larger share of learned rows, which is an estimate, says that all of them are.
+_MOSTLY = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +94,10 @@ class Facts:
         Of rhokit, and the day.
     training : bool
         Whether the rows are those that the model was fitted to.
+    learned_share : float
+        Share of the rows that the model is found to have learned; NaN if unknown.
+    targets : tuple of str
+        Names of the targets, none where nobody knows them.
     rows : InspectedRows
     fitted : Description
     ranges : tuple of ColumnRange
@@ -111,6 +120,8 @@ class Facts:
     version: str
     written: str
     training: bool
+    learned_share: float
+    targets: tuple[str, ...]
     rows: InspectedRows
     fitted: Description
     ranges: tuple[ColumnRange, ...]
@@ -140,8 +151,10 @@ def gather(
     y: Any = None,
     title: str | None = None,
     source: str | None = None,
-    training: bool = False,
+    training: bool | None = None,
     max_rows: int | None = None,
+    labels: Any = None,
+    targets: Sequence[str] | None = None,
 ) -> Facts:
     """Ask a model everything that its report says: see ``write_report``.
 
@@ -156,7 +169,12 @@ def gather(
     """
     check_count("max_rows", max_rows)
     kind = kind_of(model)
-    rows = inspect_rows(X, y, model, max_rows or MAX_ROWS.get(kind, 5_000))
+    most = max_rows or MAX_ROWS.get(kind, 5_000)
+    rows = inspect_rows(X, y, model, most, labels=labels)
+    names = tuple(target_names(y) if targets is None else targets)
+    learned = _learned(model, rows)
+    if training is None:
+        training = learned > _MOSTLY
     fitted, density = describe(model), _lean_density(model)
     scored = density_facts(model, rows, training)
     has_labels = kind in ("classes", "ordered")
@@ -166,17 +184,27 @@ def gather(
         version=rhokit.__version__,
         written=date.today().isoformat(),
         training=training,
+        learned_share=learned,
+        targets=names,
         rows=rows,
         fitted=fitted,
         ranges=column_ranges(rows, fitted.columns),
         density=scored,
         classes=predict_labels(model, rows.X, rows.y) if has_labels else None,
-        values=predict_values(model, rows.X, rows.y) if kind == "values" else (),
+        values=predict_values(model, rows.X, rows.y, names=names)
+        if kind == "values"
+        else (),
         columns=column_shapes(density, rows, fitted.columns),
         pair=pair_shape(density, rows, fitted.columns),
         spectrum=_small_spectrum(model),
         reasons=_reasons(model, rows, scored.scores.log_densities),
     )
+
+
+def _learned(model: Any, rows: InspectedRows) -> float:
+    """Share of the rows that the model has learned, of those without gaps."""
+    whole = rows.without_gaps()
+    return learned_share(model, whole) if len(whole) else float("nan")
 
 
 def density_facts(model: Any, rows: InspectedRows, training: bool) -> DensityFacts:

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import os
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from rhokit.report.facts import MAIN_COVERAGE, Facts, gather
 from rhokit.report.sections import Entry, all_sections
 from rhokit.report.words import count, fixed, number, percent
 
+# A smaller share of learned rows is not worth a word.
+_SOME = 0.02
 _ASSETS = files("rhokit.report") / "assets"
 
 
@@ -25,8 +28,10 @@ def write_report(
     y: Any = None,
     title: str | None = None,
     source: str | None = None,
-    training: bool = False,
+    training: bool | None = None,
     max_rows: int | None = None,
+    labels: Any = None,
+    targets: Sequence[str] | None = None,
 ) -> Path:
     """Write one HTML page about a fitted model, for a colleague to open.
 
@@ -46,12 +51,18 @@ def write_report(
         Labels or values of the rows, against which answers are judged.
     title, source : str, optional
         The heading, and where the rows come from.
-    training : bool, default=False
-        Whether the rows are those that the model was fitted to. Densities are then
-        computed with each row left out; other figures say that they are flattering.
+    training : bool, optional
+        Whether the rows are those that the model was fitted to; without it that is told
+        from the rows, of which a model keeps a sample. Densities are then computed
+        with each row left out; other figures say that they are flattering.
     max_rows : int, optional
         Of more rows a sample of this size is looked at, and the page says so: 5,000
         without it, 2,000 for classes and 1,000 for values.
+    labels : sequence of length n, optional
+        What rows are called: their numbers in a file, say. Without it a frame's index
+        says so, or their places.
+    targets : sequence of str, optional
+        Names of the targets; those of y, where it has some, without it.
 
     Returns
     -------
@@ -80,6 +91,8 @@ def write_report(
             source=source,
             training=training,
             max_rows=max_rows,
+            labels=labels,
+            targets=targets,
         )
     text = render(facts, template)
     try:
@@ -145,9 +158,13 @@ def _policy(style: str, script: str) -> str:
 def _title(facts: Facts) -> str:
     fitted = facts.fitted
     columns = count(fitted.n_columns, "column")
+    names = " and ".join(facts.targets)
     if facts.classes is not None:
-        return f"{count(len(facts.classes.classes), 'class', 'classes')} from {columns}"
-    return f"Values from {columns}" if facts.values else f"Density of {columns}"
+        classes = count(len(facts.classes.classes), "class", "classes")
+        return f"{classes}{f' of {names}' if names else ''} from {columns}"
+    if facts.values:
+        return f"{names or 'Values'} from {columns}"
+    return f"Density of {columns}"
 
 
 def _lede(facts: Facts) -> str:
@@ -156,19 +173,23 @@ def _lede(facts: Facts) -> str:
     if rows.is_sample:
         looked_at = f"a random sample of {len(rows):,} of {count(rows.n_given, 'row')}"
     which = "that it was fitted to" if facts.training else "given to this report"
-    return (
+    words = (
         f"A {fitted.name} fitted to {count(fitted.weight, 'row')} of "
         f"{count(fitted.n_columns, 'column')}, looked at with {looked_at} {which}."
     )
+    if not facts.training and facts.learned_share > _SOME:
+        share = percent(facts.learned_share, 0)
+        words += f" About {share} of them it was fitted to: it does better on these."
+    return words
 
 
 def _tiles(facts: Facts) -> list[Entry]:
     """The few figures that somebody in a hurry wants."""
     rows = Entry("rows fitted", number(round(facts.fitted.weight, 6), 9))
     if facts.classes is not None:
-        return [*_class_tiles(facts.classes), rows]
+        return [*_seen(facts, _class_tiles(facts.classes)), rows]
     if facts.values:
-        return [*_value_tiles(facts), rows]
+        return [*_seen(facts, _value_tiles(facts)), rows]
     tiles = [Entry(f"mean {facts.score_words}", fixed(facts.density.scores.mean, 2))]
     if facts.spectrum is not None:
         rank = fixed(facts.spectrum.effective_rank[0], 1)
@@ -176,6 +197,14 @@ def _tiles(facts: Facts) -> list[Entry]:
     n_columns = facts.fitted.n_columns
     word = "column" if n_columns == 1 else "columns"
     return [*tiles, rows, Entry(word, str(n_columns))]
+
+
+def _seen(facts: Facts, tiles: list[Entry]) -> list[Entry]:
+    """Figures of which the first says so, where they are of rows that were learned."""
+    if not facts.training or facts.rows.y is None:
+        return tiles
+    first, *others = tiles
+    return [Entry(f"{first.term}, of rows it was fitted to", first.value), *others]
 
 
 def _class_tiles(classes: PredictedLabels) -> list[Entry]:

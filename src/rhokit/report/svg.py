@@ -100,10 +100,18 @@ class Frame:
         return polyline((self.across(a), self.up(b)) for a, b in pairs)
 
     def axes(
-        self, x_label: str, y_label: str, y_words: dict[float, str] | None = None
+        self,
+        x_label: str,
+        y_label: str,
+        y_words: dict[float, str] | None = None,
+        x_words: dict[float, str] | None = None,
     ) -> str:
-        """Both axes with ticks and names; ``y_words`` replace the vertical ticks."""
-        across, up = ticks(*self.x), y_words or ticks(*self.y, most=4)
+        """Both axes with ticks and names, which words may replace.
+
+        Values along the axis are written as a table has them: they may be years.
+        """
+        across = x_words or ticks(*self.x, plain=True)
+        up = y_words or ticks(*self.y, most=4)
         parts = [
             tag("path", d=f"M{self.left} {self.bottom}H{self.right}", class_="axis"),
             *(self._x_tick(value, word) for value, word in across.items()),
@@ -180,8 +188,12 @@ def chart(
     )
 
 
-def ticks(low: float, high: float, most: int = 5) -> dict[float, str]:
+def ticks(
+    low: float, high: float, most: int = 5, *, plain: bool = False
+) -> dict[float, str]:
     """Round numbers between two ends, and how they are written.
+
+    ``plain`` ones have no marks between thousands.
 
     Examples
     --------
@@ -198,7 +210,8 @@ def ticks(low: float, high: float, most: int = 5) -> dict[float, str]:
         len({number(value, digits) for value in values}) < len(values) and digits < 12
     ):
         digits += 1
-    return {value: number(value, digits) for value in values}
+    words = {value: number(value, digits) for value in values}
+    return {k: word.replace(",", "") for k, word in words.items()} if plain else words
 
 
 def _step(least: float) -> float:

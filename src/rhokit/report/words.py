@@ -34,6 +34,17 @@ def number(value: float, digits: int = 4) -> str:
     return "0" if text == "-0" else text
 
 
+def plain_number(value: float, digits: int = 4) -> str:
+    """A value of a column, which may be a year: no marks between thousands.
+
+    Examples
+    --------
+    >>> plain_number(2013.0)
+    '2013'
+    """
+    return number(value, digits).replace(",", "")
+
+
 def fixed(value: float, decimals: int) -> str:
     """A number to some decimals; what is no number, as a word."""
     value = float(value)
@@ -89,7 +100,8 @@ def column_writer(values: Iterable[Any], digits: int = 4) -> Callable[[Any], str
     """A function that writes the values of one column alike, so that they align.
 
     All numbers get as many decimals as the largest one needs for ``digits``
-    significant digits, whole numbers none.
+    significant digits, whole numbers none. They stand as they do in the table, without
+    marks between thousands: they may be years, or numbers that name something.
     """
     values = list(values)
     numbers = np.array([float(value) for value in values if is_number(value)])
@@ -107,7 +119,8 @@ def column_writer(values: Iterable[Any], digits: int = 4) -> Callable[[Any], str
             return MISSING
         if not is_number(value):
             return str(value)
-        return number(value, digits) if decimals is None else fixed(value, decimals)
+        found = number(value, digits) if decimals is None else fixed(value, decimals)
+        return found.replace(",", "")
 
     return write
 

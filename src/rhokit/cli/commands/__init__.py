@@ -20,10 +20,11 @@ from rhokit.cli.commands.merge import merge
 from rhokit.cli.commands.predict import predict
 from rhokit.cli.commands.report import report
 from rhokit.cli.commands.score import score
+from rhokit.cli.commands.synthesize import synthesize
 
 PANELS: dict[str, tuple[Callable[..., int | None], ...]] = {
     "Learn": (fit, merge),
-    "Ask": (detect, score, predict, anomalies, compare, history),
+    "Ask": (detect, score, predict, anomalies, compare, history, synthesize),
     "Show and hand on": (info, report, export, demo),
 }
 """Every command, under the headings of ``rhokit --help``."""

@@ -40,7 +40,8 @@ def report(
     with opened(data) as source:
         check_output(output, [*source.files, model], (".html", ".htm"))
         question = Question(stored, source, None, None, "empty", target)
-        training = stored.note.weight is None and question.is_training
+        known = question.is_training or None
+        training = known if stored.note.weight is None else False
         sample = sampled(question, MOST_SAMPLED_ROWS)
         with source.named_errors(), sample.placed_errors():
             write_report(
@@ -51,6 +52,8 @@ def report(
                 title=title,
                 source=_described(source, sample),
                 training=training,
+                labels=sample.labels,
+                targets=question.rows.target,
             )
     size = output.stat().st_size
     told = {

@@ -16,10 +16,10 @@ __all__ = ["Entry", "Figure", "Section", "all_sections"]
 def all_sections(facts: Facts) -> list[Section]:
     """The sections of a report in their order, without those that do not apply."""
     sections = [
-        fitted_section(facts),
         *sure_sections(facts),
         density_section(facts),
         *row_sections(facts),
         spectrum_section(facts),
+        fitted_section(facts),
     ]
     return [section for section in sections if section is not None]

@@ -58,13 +58,12 @@ _SCALINGS = {
 
 
 def fitted_section(facts: Facts) -> Section:
-    """Model, rows, kernel, map, scaling, rank and size, and a table of the columns."""
+    """Model, rows, map, scaling, rank, size and kernel, and a table of the columns."""
     fitted = facts.fitted
     entries = [
         Entry("Model", fitted.name, _model_words(fitted)),
         Entry("Rows", count(fitted.weight, "row"), _rows_words(facts)),
         Entry("Columns", str(fitted.n_columns), _kinds(fitted)),
-        *_kernel(fitted),
         Entry(
             "Feature map",
             _MAP_NAMES.get(fitted.map_name, fitted.map_name),
@@ -73,6 +72,7 @@ def fitted_section(facts: Facts) -> Section:
         *_scaling(fitted),
         *_rank(fitted),
         Entry("Size", size(fitted.memory), _size_words(fitted)),
+        *_kernel(fitted),
     ]
     return Section(
         "fitted",

@@ -4,6 +4,7 @@ import math
 
 from rhokit.inspection import Spectrum
 from rhokit.report import charts
+from rhokit.report.column_charts import column_chart
 from rhokit.report.columns import PROBABILITIES, ColumnShape, Pair
 from rhokit.report.facts import Facts
 from rhokit.report.sections.parts import Entry, Figure, Section
@@ -21,7 +22,7 @@ def density_section(facts: Facts) -> Section | None:
     """A curve per column, and a map of a pair."""
     figures = [] if facts.pair is None else [_pair_figure(facts.pair)]
     for shape in facts.columns:
-        svg = charts.column_chart(shape)
+        svg = column_chart(shape)
         if svg is not None:
             figures.append(Figure(svg, _column_words(shape)))
     if not figures:
@@ -54,6 +55,8 @@ def _pair_figure(pair: Pair) -> Figure:
 def _column_words(shape: ColumnShape) -> str:
     if shape.categories:
         return shape.name
+    if shape.stretched is not None:
+        return f"{shape.name}: bars are rows, the line is the model."
     if shape.histogram is None or not shape.histogram.n_outside:
         return ""
     outside = count(shape.histogram.n_outside, "row lies", "rows lie")

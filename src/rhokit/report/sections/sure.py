@@ -12,6 +12,7 @@ from rhokit.inspection import (
     score_histogram,
     view,
 )
+from rhokit.inspection.values import THE_VALUE
 from rhokit.report import charts
 from rhokit.report.facts import MAIN_COVERAGE, DensityFacts, Facts
 from rhokit.report.sections.parts import Entry, Figure, Section
@@ -300,7 +301,7 @@ def _values(facts: Facts) -> Section:
 def _value_entries(value: PredictedValues) -> list[Entry]:
     main = value.nominal.index(MAIN_COVERAGE)
     width = number(value.widths[main])
-    name = "" if value.name == "the value" else f" ({value.name})"
+    name = "" if value.name == THE_VALUE else f" ({value.name})"
     if value.achieved is None or value.absolute_error is None or value.r2 is None:
         words = f"Mean width of the intervals of {percent(MAIN_COVERAGE, 0)}."
         return [Entry(f"Interval{name}", width, words)]
@@ -328,7 +329,7 @@ def _value_figures(value: PredictedValues) -> list[Figure]:
         part = histogram(value.predicted, ends[0] - room, ends[1] + room)
         svg = charts.histogram_chart(part, "predicted", f"Predictions of {value.name}")
         return [Figure(svg, f"Predictions of {value.name}.")]
-    lead = "" if value.name == "the value" else f"{value.name}. "
+    lead = "" if value.name == THE_VALUE else f"{value.name}. "
     return [
         Figure(
             charts.interval_chart(value, MAIN_COVERAGE),
