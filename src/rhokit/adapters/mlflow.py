@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-# What files of these models hold beside rhokit's own types.
-_OTHERS = frozenset({"numpy.dtype"})
+# What files of these models hold beside rhokit's own types: what is partial are functions
+# of rhokit, each of which is looked at by itself.
+_OTHERS = frozenset({"functools.partial", "numpy.dtype"})
 
 
 def trusted_types(model: Any) -> list[str]:
