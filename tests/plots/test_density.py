@@ -175,6 +175,38 @@ class TestTwoColumns:
         assert len(display.rows) == 150
 
 
+class TestHues:
+    def test_rows_have_the_colours_of_their_groups(self):
+        X, _ = pd.DataFrame(np.random.default_rng(0).normal(size=(90, 3))), None
+        X.columns = list("abc")
+        groups = np.repeat(["few", "some", "many"], [10, 30, 50])
+        model = MODELS["landmarks"]().fit(X)
+        display = DensityDisplay.from_estimator(model, X, hue=groups)
+        legend = display.ax_[0, 0].get_legend()
+        assert [text.get_text() for text in legend.texts] == ["many", "some", "few"]
+        drawn = display.ax_[1, 0].collections
+        assert {50, 30, 10} <= {len(each.get_offsets()) for each in drawn}
+        assert sum(map(len, rug_of(display.ax_[0, 0]))) == 90
+
+    def test_a_column_may_say_the_groups(self):
+        rng = np.random.default_rng(0)
+        X = pd.DataFrame({"x": rng.normal(size=60), "kind": ["a", "b"] * 30})
+        X["kind"] = X["kind"].astype("category")
+        display = DensityDisplay.from_estimator(
+            MODELS["landmarks"]().fit(X), X, columns="x", hue="kind"
+        )
+        assert display.ax_.get_legend().get_title().get_text() == "kind"
+        assert sorted(map(len, rug_of(display.ax_))) == [30, 30]
+
+    def test_what_is_no_group(self):
+        X = np.random.default_rng(0).normal(size=(40, 2))
+        model = MODELS["grid"]().fit(X)
+        with pytest.raises(ValueError, match="one value for each row"):
+            DensityDisplay.from_estimator(model, X, hue=[1, 2])
+        with pytest.raises(ValueError, match="there is no column 'kind'"):
+            DensityDisplay.from_estimator(model, X, hue="kind")
+
+
 class TestLevels:
     @given(
         hnp.arrays(np.float64, (5, 6), elements=st.floats(-1, 100, width=32)),
@@ -232,8 +264,9 @@ class TestPairs:
 
     def test_labels(self, display, iris):
         names = list(iris.columns)
-        assert [ax.get_xlabel() for ax in display.ax_[3]] == names
-        assert [ax.get_ylabel() for ax in display.ax_[:, 0]] == ["", *names[1:]]
+        lines = [name.replace(" (", "\n(") for name in names]  # labels do not touch
+        assert [ax.get_xlabel() for ax in display.ax_[3]] == lines
+        assert [ax.get_ylabel() for ax in display.ax_[:, 0]] == ["", *lines[1:]]
         assert all(display.ax_[i, j] is None for i in range(4) for j in range(i + 1, 4))
 
     def test_some_columns(self, density, iris):
@@ -241,7 +274,8 @@ class TestPairs:
         display = DensityDisplay.from_estimator(density, iris, columns=columns, n=9)
         names = [iris.columns[i] for i in (3, 1, 0)]
         assert display.names == names
-        assert [ax.get_xlabel() for ax in display.ax_[2]] == names
+        labels = [ax.get_xlabel().replace("\n", " ") for ax in display.ax_[2]]
+        assert labels == names
         assert display.ax_[0, 0].get_title(loc="left") == "3 of 4 columns"
         x, y, height = display.maps[0, 2]  # column 3 against column 0
         expected = density.marginal([0, 3])

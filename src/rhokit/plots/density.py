@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import combinations
+from textwrap import fill
 from typing import Any, Self
 
 import numpy as np
@@ -16,10 +17,13 @@ from rhokit.inspection.subjects import (
     require_kind,
 )
 from rhokit.plots.canvas import SEQUENCE, axes_for, pyplot, tidy
+from rhokit.plots.hues import Hues
 from rhokit.plots.panels import draw_curve, draw_histogram, draw_map, draw_scatter
 
 # More panels than these columns make are too small to read.
 _MOST_COLUMNS = 5
+# Letters of a line of a label, so that those of neighbours do not touch.
+_LABEL = 15
 _PROBABILITIES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
 
 Floats = NDArray[np.float64]
@@ -51,6 +55,8 @@ class DensityDisplay:
         Of the rows, where there are no maps.
     n_columns : int, optional
         Columns of the model, where these are only some.
+    hues : Hues, optional
+        Groups of the rows, by which they are coloured.
 
     Attributes
     ----------
@@ -79,6 +85,7 @@ class DensityDisplay:
         rows: Floats | None = None,
         log_density: Floats | None = None,
         n_columns: int | None = None,
+        hues: Hues | None = None,
     ) -> None:
         self.names = names
         self.curves = curves
@@ -86,6 +93,7 @@ class DensityDisplay:
         self.rows = rows
         self.log_density = log_density
         self.n_columns = n_columns
+        self.hues = hues
 
     @classmethod
     def from_estimator(
@@ -95,6 +103,7 @@ class DensityDisplay:
         *,
         columns: Any = None,
         n: int | None = None,
+        hue: Any = None,
         max_points: int | None = 2000,
         ax: Any = None,
         **kwargs: Any,
@@ -111,6 +120,8 @@ class DensityDisplay:
             numbers, at most the first five.
         n : int, optional
             Points per axis of curves and maps: see :meth:`DMKDE.grid`.
+        hue : str or array-like of shape (m,), optional
+            A column of X, or values, by which rows are coloured.
         max_points : int or None, default=2000
             Of more rows, so many are drawn, chosen at random.
         ax : Axes, or array of Axes of shape (k, k), optional
@@ -127,6 +138,7 @@ class DensityDisplay:
         places = _chosen(model, columns)
         names = column_names(model)
         rows = None if X is None else number_rows(model, X)[:, places]
+        hues = None if hue is None else Hues.of(hue, X)
         numbers: dict[str, Any] = {"rows": rows}
         try:
             numbers["curves"], numbers["maps"] = _densities(model, places, n)
@@ -136,6 +148,7 @@ class DensityDisplay:
         display = cls(
             names=[names[place] for place in places],
             n_columns=model.n_features_in_,
+            hues=hues,
             **numbers,
         )
         return display.plot(ax, max_points=max_points, **kwargs)
@@ -210,15 +223,20 @@ class DensityDisplay:
             filled = self._pair(ax, 0, 1)
             tidy(ax, x=self.names[0], y=self.names[1])
             self._add_colorbar(filled, ax)
+        if self.hues is not None:
+            self.hues.legend(ax)
 
     def _curve(self, ax: Any, place: int) -> None:
         """The density of a column; of rows without one, their histogram."""
         style = self._style
         values = None if self.rows is None else self.rows[:, place]
         if place in self.curves:
+            x, density = self.curves[place]
             if style["marks"] == "rug" and values is not None:
                 values = values[self._shown]
-            x, density = self.curves[place]
+                if self.hues is not None:
+                    self.hues.rug(ax, values, self._shown)
+                    values = None
             draw_curve(ax, x, density, values, style["marks"], style["curve_kw"])
         elif values is not None:
             draw_histogram(ax, values)
@@ -229,7 +247,9 @@ class DensityDisplay:
         if self.rows is not None:
             points = self.rows[self._shown][:, [i, j]]
         if (i, j) in self.maps:
-            shown = points if style["points"] else None
+            shown = points if style["points"] and self.hues is None else None
+            if self.hues is not None and points is not None and style["points"]:
+                self.hues.scatter(ax, points, self._shown, style["point_kw"])
             levels, cmap = style["probabilities"], style["cmap"]
             return draw_map(ax, self.maps[i, j], levels, shown, cmap, style["point_kw"])
         logs = np.asarray(self.log_density)[self._shown]
@@ -262,6 +282,9 @@ class DensityDisplay:
             place = self.ax_[0, 0].inset_axes([1.3, 0.5, 1.2, 0.09])
             place.set_in_layout(False)
             self._add_colorbar(filled, cax=place, orientation="horizontal")
+        if self.hues is not None:
+            corner = {"bbox_to_anchor": (2.7, 1.0), "loc": "upper left"}
+            self.hues.legend(self.ax_[0, 0], **corner).set_in_layout(False)
 
     def _pair_axes(self, ax: Any, k: int) -> NDArray[Any]:
         """Axes of the lower triangle, on a new figure or in the place of one axes."""
@@ -307,9 +330,9 @@ class DensityDisplay:
                 ax.tick_params(labelsize="small", labelbottom=j == k - 1)
                 ax.tick_params(labelleft=i == 0 and j > 0)
                 if j == k - 1:
-                    ax.set_xlabel(self.names[i])
+                    ax.set_xlabel(fill(self.names[i], _LABEL))
                 if i == 0 and j > 0:
-                    ax.set_ylabel(self.names[j])
+                    ax.set_ylabel(fill(self.names[j], _LABEL))
             self.ax_[j, j].tick_params(left=False, labelleft=False)
             self.ax_[j, j].spines["left"].set_visible(False)
         if self.n_columns is not None and k < self.n_columns:

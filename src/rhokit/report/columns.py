@@ -153,6 +153,8 @@ def _numbers(density: Any, rows: InspectedRows, place: int) -> ColumnShape:
     name = rows.names[place]
     if not len(seen):
         return ColumnShape(name, NUMBER)
+    if seen.min() == seen.max():  # nothing to be seen that a number does not say
+        return ColumnShape(name, NUMBER)
     low, high = view(seen)
     counts = histogram(seen, low, high)
     curve = _grid(density, [place], [np.linspace(low, high, _CURVE_POINTS)])
