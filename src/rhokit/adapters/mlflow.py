@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-# What files of these models hold beside rhokit's own types: what is partial are functions
-# of rhokit, each of which is looked at by itself.
+# What files of these models hold beside rhokit's own types. Functions that are partial
+# are rhokit's: each of them is looked at by itself.
 _OTHERS = frozenset({"functools.partial", "numpy.dtype"})
 
 
