@@ -22,6 +22,7 @@ GUIDES = (
     "scale",
     "mixed",
     "inspection",
+    "kernels",
     "information",
     "plots",
     "onnx",
