@@ -117,7 +117,7 @@ def test_nothing_done_yet_has_an_end(clock):
     with ProgressBar("Training", stream) as bar:
         clock.now += 5
         bar.update(0.0)
-        assert "s left" in stream.getvalue()
+        assert " left" in stream.getvalue()
 
 
 class TestCount:
@@ -148,7 +148,7 @@ class TestCount:
             clock.now += 10
             bar.count(9_000_100, 10_000_000)
             shown = screen(stream.getvalue())[-1]
-            assert "9,000,100 of 10,000,000 rows, 10 rows/s, 99990 s left" in shown
+            assert "9,000,100 of 10,000,000 rows, 10 rows/s, 1 d 3 h left" in shown
 
     def test_the_first_call_has_no_speed_yet(self, clock):
         stream = Terminal()
@@ -233,6 +233,6 @@ def test_training_shows_epoch_loss_and_time(clock, monkeypatch):
     assert "█" in shown
     assert ", loss " in shown
     assert ", validation loss " in shown
-    assert "s left" in shown
+    assert " left" in shown
     assert seen[-1] == seen[-2]
     assert seen[-1].isspace()

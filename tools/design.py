@@ -246,7 +246,7 @@ def count_calls() -> list[Count]:
         Count(
             "functions called by DMKDE(gamma=1, scale=None).fit(frame)",
             len(seen),
-            97,
+            99,
             places,
         ),
         Count("depth of these calls", depth, 11),

@@ -22,6 +22,7 @@ SECTIONS = (
     "grid",
     "surface",
     "drift",
+    "files",
     "sql",
 )
 _RESULTS = Path(__file__).parents[1] / "results" / "goals"

@@ -56,7 +56,7 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from rhokit.io import ModelFileError, dumps, load, loads, save
     from rhokit.nn import DMKDESGD, DMKDClassifierSGD, QMClassifierSGD, QMRegressorSGD
     from rhokit.report import write_report
-    from rhokit.streams import History, Stream, fit_batches, fit_files
+    from rhokit.streams import History, Stream, fit_batches, fit_files, read_table
 
 __version__ = "0.1.0.dev0"
 
@@ -112,6 +112,7 @@ __all__ = [
     "parallel",
     "plots",
     "quantum",
+    "read_table",
     "report",
     "save",
     "streams",
@@ -154,6 +155,7 @@ _HOME = {
     "find_changes": "rhokit.drift",
     "fit_batches": "rhokit.streams",
     "fit_files": "rhokit.streams",
+    "read_table": "rhokit.streams",
     "load": "rhokit.io",
     "loads": "rhokit.io",
     "n_components_for": "rhokit.estimators",

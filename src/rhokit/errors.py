@@ -87,6 +87,10 @@ class RefusedRows(ValueError):
         )
 
 
+class DataNote(UserWarning):
+    """What was found out and acted upon, and could be meant in another way."""
+
+
 class ModelFileError(ValueError):
     """A file is no model that can be read here: damaged, foreign, newer or hostile."""
 

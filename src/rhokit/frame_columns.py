@@ -93,7 +93,9 @@ def dictionary_of(column: Any) -> tuple[list[Any], NDArray[Any]]:
         return native.cat.categories.tolist(), native.cat.codes.to_numpy()
     if hasattr(native, "dictionary_encode"):  # Arrow
         encoded = native.dictionary_encode().unify_dictionaries().combine_chunks()
-        places = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        # DuckDB counts without a sign.
+        indices = encoded.indices.cast("int64").fill_null(-1)
+        places = indices.to_numpy(zero_copy_only=False)
         return encoded.dictionary.to_pylist(), places
     places_of: dict[Any, int] = {}
     values = column.to_list()
@@ -112,7 +114,8 @@ def numbers_of_column(column: Any) -> NDArray[Any]:
         row, value = _first_non_number(column)
         raise DataError(
             f"must be numbers, but holds {value!r}: if these are categories, make them "
-            "so, as pandas' astype('category') does",
+            "so, as pandas' astype('category'), polars' cast(pl.Categorical) and "
+            "Arrow's dictionary_encode() do; rhokit.read_table reads them so",
             row=row,
             column=column.name,
             value=value,

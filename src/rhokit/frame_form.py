@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rhokit.frame_columns import CATEGORY_TYPES
+from rhokit.frame_times import with_times
 
 FORMS = ("pandas", "polars", "arrow", "numpy")
 """What rows may have come as, if they had types that numbers alone do not tell."""
@@ -100,10 +101,12 @@ class FrameForm:
         like : frame, optional
             Whose index rows get, of pandas.
         """
-        typed = {
-            name: (values if name in categories else _as_numbers(values, dtype), dtype)
-            for (name, values), dtype in zip(columns.items(), self.dtypes, strict=True)
-        }
+        dtypes = dict(zip(columns, self.dtypes, strict=True))
+        typed = {}
+        for name, values in with_times(columns).items():
+            dtype = dtypes.get(name, "float64")
+            is_other = name in categories or values.dtype.kind == "M"
+            typed[name] = values if is_other else _as_numbers(values, dtype), dtype
         if self.kind == "numpy":
             return np.stack([values for values, _ in typed.values()], axis=1)
         make = {"pandas": _pandas, "polars": _polars, "arrow": _arrow}[self.kind]

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rhokit.frame_sources import read_in
+from rhokit.frame_times import has_times, with_parts
 from rhokit.frames import Schema
 from rhokit.validation import check_rows, refuse_non_finite
 
@@ -31,6 +33,11 @@ def check_table(
     beside a schema are wide ones already, which nobody but this library makes;
     ``is_closed``, that categories that were not learned are errors.
     """
+    X = read_in(X)
+    if numeric and has_times(X):
+        X = with_parts(
+            X, None if reset else getattr(estimator, "feature_names_in_", ())
+        )
     if reset and numeric:
         estimator.schema_ = Schema.of(X)
     schema = getattr(estimator, "schema_", None)

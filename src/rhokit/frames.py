@@ -9,9 +9,8 @@ have a Gaussian kernel that is the product of the kernels of the columns,
 so every map of the Gaussian kernel is a map of mixed columns too, and whatever sums,
 measures, merges or trains rows of numbers does so with categories.
 
-The world of categories is open: one that was not learned is the outcome *unseen*,
-whose state is zero, as near to one category as to any other.
-"""
+A category that was not learned is the outcome *unseen*, whose state is zero, as near to
+one category as to any other. Places on a circle, such as months, are always known."""
 
 import math
 from dataclasses import dataclass, replace
@@ -32,13 +31,14 @@ from rhokit.frame_columns import (
     is_ordered,
     numbers_of_column,
 )
+from rhokit.frame_times import CYCLES, cycle_states
 from rhokit.validation import is_missing, refuse_non_finite
 
 __all__ = ["MOST_CATEGORIES", "Schema"]
 
 # How fast the overlap of ordered categories falls with the places between: to half.
 _SHARPNESS = 2.8
-_TRUTH = (False, True)
+_CLOSED = (None, (False, True), *CYCLES.values())
 
 
 @dataclass(frozen=True)
@@ -130,6 +130,8 @@ class Schema:
         known = self.categories[column]
         assert known is not None
         count = len(known)
+        if known in CYCLES.values():
+            return cycle_states(count)
         if not self.ordered[column] or count == 1:
             return np.eye(count)
         places = np.linspace(0, 1, count)
@@ -137,7 +139,7 @@ class Schema:
 
     def is_open(self, column: int) -> bool:
         """Whether a column may hold categories that were not learned."""
-        return self.categories[column] not in (None, _TRUTH)
+        return self.categories[column] not in _CLOSED
 
     def outcomes(self, column: int) -> NDArray[np.float64]:
         """States of whatever a column of categories may hold: with *unseen*, last."""

@@ -3,9 +3,11 @@
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from typing import TextIO, TypeVar
+
+T = TypeVar("T")
 
 _PATIENCE = 2.0
 _REFRESH = 0.5
@@ -56,13 +58,50 @@ def _watch(label: str, stream: TextIO, done: threading.Event) -> None:
     wait, line = _PATIENCE, ""
     while not done.wait(wait):
         elapsed = time.monotonic() - start
-        line = f"{label} ... {elapsed:.0f} s"
+        line = f"{label} ... {duration(round(elapsed))}"
         stream.write(f"\r{line}" if in_place else f"{line}\n")
         stream.flush()
         wait = _REFRESH if in_place else elapsed
     if in_place and line:
         stream.write(f"\r{' ' * len(line)}\r")
         stream.flush()
+
+
+def duration(seconds: float) -> str:
+    """A time for people.
+
+    Examples
+    --------
+    >>> from rhokit.progress import duration
+    >>> [duration(s) for s in (0.0284, 3.49, 59.7, 608, 7_500, 200_000)]
+    ['0.028 s', '3.5 s', '1 min 0 s', '10 min 8 s', '2 h 5 min', '2 d 8 h']
+    """
+    if seconds < 59.5:
+        return f"{seconds:.0f} s" if seconds >= 9.95 else f"{seconds:.2g} s"
+    whole, count, unit = round(seconds), 60, "s"
+    for step, larger in ((60, "min"), (24, "h"), (365, "d")):
+        parts, rest = divmod(whole, count)
+        if parts < step or larger == "d":
+            return f"{parts} {larger} {rest} {unit}"
+        whole, count, unit = parts, step, larger
+    raise AssertionError("days are the last")
+
+
+def counted(label: str, batches: Iterable[T]) -> Iterator[T]:
+    """Batches, while a bar counts their rows.
+
+    Examples
+    --------
+    >>> from rhokit.progress import counted
+    >>> sum(len(rows) for rows in counted("Adding up", ["abc", "de"]))
+    5
+    """
+    done = 0
+    with ProgressBar(label) as bar:
+        for batch in batches:
+            done += len(batch)  # type: ignore[arg-type]
+            bar.count(done)
+            yield batch
 
 
 class ProgressBar:
@@ -115,7 +154,7 @@ class ProgressBar:
         if rate:
             note += f", {rate:,.0f} rows/s"
         if rate and total is not None:
-            note += f", {max(total - done, 0) / rate:.0f} s left"
+            note += f", {duration(round(max(total - done, 0) / rate))} left"
         self._show(None if total is None else min(done / max(total, 1), 1), note)
 
     def update(self, share: float | None, note: str = "") -> None:
@@ -125,7 +164,7 @@ class ProgressBar:
             return
         elapsed = time.monotonic() - self._start
         left = elapsed * (1 - share) / max(share, 1e-9)
-        self._show(share, f"{note}, {left:.0f} s left")
+        self._show(share, f"{note}, {duration(round(left))} left")
 
     def _show(self, share: float | None, note: str) -> None:
         now = time.monotonic()

@@ -145,10 +145,21 @@ def check_rows(
             place["column"] = _column_name(estimator, names, place["column"])
         kind = DataTypeError if isinstance(error, TypeError) else DataError
         needs = f"{type(estimator).__name__} needs numbers"
-        reason = f"{needs}, but X holds {str(place['value'])!r}: {error}"
+        reason = f"{needs}, but X holds {str(place['value'])!r}: {error}{_advice(X)}"
         raise kind(reason, **place) from error
     refuse_non_finite(rows, type(estimator).__name__, name_of, may_miss)
     return rows
+
+
+def _advice(X: Any) -> str:
+    """What to do with a column of text, of a frame."""
+    if not hasattr(X, "columns"):
+        return ""
+    return (
+        ". Text is categories once it is marked as such, as pandas' "
+        "astype('category'), polars' cast(pl.Categorical) and Arrow's "
+        "dictionary_encode() do"
+    )
 
 
 def _is_ready(estimator: Any, X: Any, dtype: Any) -> bool:
@@ -357,7 +368,7 @@ def _no_date(X: Any, types: Any, known: Sequence[Any] | None) -> DataTypeError:
 
 def _first_text(X: Any) -> dict[str, Any] | None:
     """Row, column and value of the first that is no number, column by column."""
-    columns = getattr(X, "columns", None)
+    columns = getattr(X, "column_names", getattr(X, "columns", None))
     if columns is not None:
         named = [(name, np.asarray(X[name], dtype=object)) for name in columns]
     else:

@@ -105,9 +105,12 @@ def test_columns_of_one_name_are_refused(models, tmp_path):
     pq.write_table(table, tmp_path / "twice.parquet")
     call = ("score", models["density"], tmp_path / "twice.parquet")
     refused(run(*call), 1, "twice.parquet could not be read", "duplicate field names")
-    (tmp_path / "twice.csv").write_text("a,b,a\n1,2,3\n")
-    call = ("score", models["density"], tmp_path / "twice.csv")
-    refused(run(*call), 1, "twice.csv: ", "multiple columns named a")
+
+
+def test_names_of_text_files_are_told_apart(models, tmp_path):
+    (tmp_path / "twice.csv").write_text("a,b,a,c\n1,2,3,4\n")
+    result = run("score", models["density"], tmp_path / "twice.csv").fine()
+    assert "twice.csv: read with its second 'a' called 'a_2'" in result.err
 
 
 def test_a_model_that_cannot_be_written_is_said(data, tmp_path, monkeypatch):

@@ -84,7 +84,7 @@ def folder_without_tables(folder):
 
 def strange_ending(folder):
     (folder / "rows.xlsx").write_bytes(GARBAGE)
-    return folder / "rows.xlsx", ["rows.xlsx: must end in one of .parquet"]
+    return folder / "rows.xlsx", ["rows.xlsx: no readable Excel file"]
 
 
 def other_columns(folder):

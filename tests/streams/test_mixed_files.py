@@ -149,7 +149,7 @@ class TestMistakes:
         lines[2999] = "oops,3"
         path.write_text("a,b\n" + "\n".join(lines) + "\n")
         with pytest.raises(DataError, match="holds numbers, but 'oops'") as refused:
-            fit_files(clone(DENSITY), path)
+            fit_files(clone(DENSITY), path, columns=["a", "b"])
         assert place(refused) == (str(path), 2999, "a", "oops")
 
     def test_text_among_numbers_of_a_long_file(self, tmp_path):
@@ -159,15 +159,16 @@ class TestMistakes:
         lines[150_001] = "oops,3"
         path.write_text("a,b\n" + "\n".join(lines) + "\n")
         with pytest.raises(DataError, match="must be numbers, but holds") as refused:
-            fit_files(clone(DENSITY), path)
+            fit_files(clone(DENSITY), path, columns=["a", "b"])
         assert place(refused) == (str(path), 150_001, "a", "oops")
 
     def test_names_are_no_categories(self, tmp_path):
         frame = pd.DataFrame(
             {"x": np.arange(2000.0), "id": [f"n{i}" for i in range(2000)]}
         )
+        path = write(tmp_path / "rows.csv", frame)
         with pytest.raises(ValueError, match="'id': has more than 1,000 different"):
-            fit_files(clone(DENSITY), write(tmp_path / "rows.csv", frame))
+            fit_files(clone(DENSITY), path, columns=["x", "id"])
 
     def test_a_column_without_values(self, tmp_path):
         frame = pd.DataFrame({"x": [1.0, 2.0], "c": pd.Series([None, None], dtype=str)})

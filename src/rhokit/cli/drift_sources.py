@@ -10,9 +10,11 @@ from typing import Any
 import pyarrow as pa
 
 from rhokit.cli.failures import UsageError, UserError
+from rhokit.cli.reading_options import Reading
 from rhokit.cli.sources import STANDARD_INPUT, opened
 from rhokit.cli.stored_models import StoredModel, load_model
 from rhokit.cli.table_files import TableFiles
+from rhokit.progress import counted
 from rhokit.streams.files import format_of
 
 
@@ -30,14 +32,19 @@ class ComparedSide:
     name: str
     stored: StoredModel | None
 
-    def for_comparison(self, sides: Sequence[ComparedSide], target: str | None) -> Any:
+    def for_comparison(
+        self,
+        sides: Sequence[ComparedSide],
+        target: str | None,
+        reading: Reading,
+    ) -> Any:
         """What :func:`rhokit.compare` is given: an estimator, or a table."""
         if self.stored is not None:
             return self.stored.estimator
         models = [each.stored for each in sides if each.stored is not None]
         apart = {name for each in models for name in each.note.not_columns}
         columns = next((each.columns for each in models if each.columns), None)
-        return read_table(self.name, columns, apart - {target}, target)
+        return read_table(self.name, columns, apart - {target}, target, reading)
 
 
 def compared_side(name: str) -> ComparedSide:
@@ -59,18 +66,24 @@ def target_of(sides: Sequence[ComparedSide], given: str | None) -> str | None:
 
 
 def read_table(
-    name: str, columns: list[str] | None, apart: set[str], target: str | None
+    name: str,
+    columns: list[str] | None,
+    apart: set[str],
+    target: str | None,
+    reading: Reading,
+    *,
+    keep_dates: bool = False,
 ) -> pa.Table:
     """The rows of a source: some columns and the target, or all but some."""
-    with opened([name]) as source:
-        table = TableFiles(source)
+    with opened([name], reading) as source:
+        table = TableFiles(source, columns, keep_dates=keep_dates)
         if columns is None:
             wanted = [each for each in table.names if each not in apart]
         else:
             table.require(columns)
             also = [target] if target in table.names and target is not None else []
             wanted = [*columns, *(each for each in also if each not in columns)]
-        batches = [batch.table for batch in table.batches(wanted)]
+        batches = [each.table for each in counted("Reading", table.batches(wanted))]
     if not batches:
         raise UserError(f"{name}: holds no rows")
     return pa.concat_tables(batches, promote_options="permissive")

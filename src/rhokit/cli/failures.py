@@ -10,7 +10,7 @@ from typing import TextIO
 
 from rhokit.cli.console import printable
 from rhokit.cli.option_names import with_options
-from rhokit.errors import DataError
+from rhokit.errors import DataError, DataNote
 
 FINE, WRONG_DATA, WRONG_USAGE, LIMIT_PASSED, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -89,7 +89,8 @@ def warnings_as_lines(command: str) -> Iterator[None]:
         text = one_line(message)
         if text not in said:
             said.add(text)
-            print(f"rhokit {command}: warning: {text}", file=sys.stderr)
+            kind = "note" if issubclass(category, DataNote) else "warning"
+            print(f"rhokit {command}: {kind}: {text}", file=sys.stderr)
 
     with warnings.catch_warnings():
         # Other packages' notices of what they will change are nothing to users.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -10,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import rhokit
-from rhokit.cli.console import Output, byte_size, number, properties, short_list
+from rhokit.cli.console import Output, byte_size, properties, short_list
 from rhokit.cli.descriptions import described, described_pairs
 from rhokit.cli.failures import UsageError, UserError
 from rhokit.cli.kinds import guess_kind
 from rhokit.cli.option_names import option_of
 from rhokit.cli.options import names_of
+from rhokit.cli.reading_options import Reading
 from rhokit.cli.sources import Source, check_output, digest, opened, refuse_overwriting
 from rhokit.cli.stored_models import (
     KINDS,
@@ -26,8 +28,9 @@ from rhokit.cli.stored_models import (
     save_model,
 )
 from rhokit.cli.table_files import TableFiles
-from rhokit.errors import DataError
+from rhokit.errors import DataError, DataNote
 from rhokit.models.mass import warn_of_mass
+from rhokit.progress import duration
 from rhokit.streams import typical_values
 from rhokit.validation import is_missing
 
@@ -50,6 +53,8 @@ class FitRequest:
     like: Path | None = None
     memory_limit: str | None = None
     checkpoint: Path | None = None
+    keep_all: bool = False
+    reading: Reading = field(default_factory=dict)
     parameters: dict[str, Any] = field(default_factory=dict)
     seed: int = 0
 
@@ -59,21 +64,23 @@ def fit_and_save(
 ) -> None:
     """Fit a model to data, write it to a file, and say what it is."""
     start = time.monotonic()
-    with opened(data) as source:
+    with opened(data, request.reading) as source:
         others = [] if request.like is None else [request.like]
         check_output(output, [*source.files, *others])
         if request.checkpoint is not None:
             refuse_overwriting(
                 "--checkpoint", request.checkpoint, [output, *source.files]
             )
-        table = TableFiles(source)
+        table = TableFiles(source, _wanted(request))
         model, note, reason = _blank_model(table, request)
         columns = _columns(table, model, note, request)
         categories = names_of(request.categories, table.names)
         table.require(categories)
         with source.named_errors(), _gap_advice():
             note = replace(note, fill=_fill(source, columns, note, request))
-            _fit(model, source, columns, categories, note, request)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DataNote)  # which was said before
+                _fit(model, source, columns, categories, note, request)
         note = replace(note, sources=tuple(_describe(source, model, request)))
     warn_of_mass(model.fitted_model())
     size = save_model(model, note, output)
@@ -109,6 +116,11 @@ def _blank_model(
     return model, Note(tuple(target), request.weight), reason if target else None
 
 
+def _wanted(request: FitRequest) -> list[str] | None:
+    """The columns of a plan, which tell what to make of dates."""
+    return None if request.like is None else load_model(request.like).columns
+
+
 def _like(like: Path, request: FitRequest) -> tuple[Any, Note, None]:
     """A model without rows that has another's plan, and what the other was for."""
     other = load_model(like)
@@ -135,9 +147,7 @@ def _columns(
 ) -> list[str]:
     """The columns to learn from: those of a plan, or those that were asked for."""
     known = column_names(model)
-    chosen, dropped = (
-        names_of(given, table.names) for given in (request.columns, request.drop)
-    )
+    chosen, dropped = (table.named(given) for given in (request.columns, request.drop))
     if known is not None:
         if (chosen and chosen != known) or set(known) & set(dropped):
             raise UsageError(
@@ -151,6 +161,8 @@ def _columns(
         raise UsageError(f"--columns {both[0]} is also target, weight or dropped")
     columns = [name for name in chosen or table.names if name not in taken]
     table.require(columns)
+    if not chosen and not request.keep_all:
+        columns = table.without_idle(columns)
     if not columns:
         raise UsageError("no columns are left to learn from")
     return columns
@@ -163,7 +175,7 @@ def _fill(
     if request.missing != "impute":
         return {}
     return note.fill or typical_values(
-        source.argument, columns, random_state=request.seed
+        source.argument, columns, random_state=request.seed, **source.reading
     )
 
 
@@ -187,6 +199,7 @@ def _fit(
         missing=note.fill if request.missing == "impute" else request.missing,
         memory_limit=request.memory_limit,
         checkpoint=request.checkpoint,
+        **source.reading,
     )
 
 
@@ -236,6 +249,6 @@ def _shown(told: dict[str, Any]) -> Iterator[Any]:
             ("kind", guess),
             *described_pairs(told),
             ("written to", f"{told['output']} ({size})"),
-            ("time", f"{number(seconds, 2)} s"),
+            ("time", duration(seconds)),
         ]
     )

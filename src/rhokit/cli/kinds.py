@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from rhokit.cli.failures import UserError
 from rhokit.cli.table_files import TableFiles
+from rhokit.progress import counted
 from rhokit.streams.arrow import is_category, is_number
 
 # More different whole numbers than this are values, not classes; and so are those that
@@ -61,7 +62,8 @@ def guess_kind(table: TableFiles, target: list[str]) -> tuple[str, str]:
 
 def _guess_from_values(table: TableFiles, name: str) -> tuple[str, str]:
     looked = _Looked()
-    for batch in table.batches([name], {name: pa.float64()}):
+    batches = table.batches([name], {name: pa.float64()})
+    for batch in counted("Looking at the target", batches):
         if looked.add(batch.table.column(name)):
             return "values", f"column {name!r} holds many different numbers"
     if not looked.values:

@@ -62,7 +62,7 @@ class ModelRows:
         target: str | None = None,
         missing: str = "raise",
     ) -> None:
-        self.table = TableFiles(source)
+        self.table = TableFiles(source, stored.columns)
         self.target = [target] if target else list(stored.note.target)
         apart = {*stored.note.not_columns, *self.target}
         named = stored.columns

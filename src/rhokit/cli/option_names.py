@@ -17,9 +17,14 @@ _OTHER_NAMES = {
 _KEYWORDS = (
     *("bounds", "categories", "checkpoint", "columns", "dtype", "feature_map"),
     *("memory_limit", "missing", "scale"),
+    *("delimiter", "decimal", "thousands", "quote", "encoding", "missing_marks"),
+    *("date_format", "sheet"),
 )
+_SWITCHES = {"header=False": "--no-header", "keep_all=True keeps": "--keep-all keeps"}
 _VALUE = r"'[^']*'|\"[^\"]*\"|\[[^\]]*\]|\([^)]*\)"
 _SETTING = re.compile(rf"\b({'|'.join(_KEYWORDS)})=({_VALUE})")
+# What a shell would take for something else.
+_NEEDS_QUOTES = re.compile(r"[ ,;|?*\\#&<>$]")
 _BARE = re.compile(rf"\b({'|'.join(_OTHER_NAMES)})\b(?!=)")
 
 
@@ -46,6 +51,8 @@ def with_options(text: str) -> str:
     >>> with_options("memory_limit='1 MB' is little; see bounds=(low, high)")
     "--memory-limit '1 MB' is little; see --bounds low,high"
     """
+    for switch, option in _SWITCHES.items():
+        text = text.replace(switch, option)
     text = _SETTING.sub(lambda found: f"{option_of(found[1])} {_value(found[2])}", text)
     return _BARE.sub(lambda found: option_of(found[0]), text)
 
@@ -54,6 +61,8 @@ def _value(written: str) -> str:
     """A value of Python as the command line takes it; one with blanks keeps quotes."""
     if written[:1] in ("[", "("):
         parts = [part.strip().strip("'\"") for part in written[1:-1].split(",")]
-        return "A,B" if parts == ["..."] else ",".join(parts)
+        if parts == ["..."]:
+            return "A,B"
+        return ",".join(parts) if len(parts) > 1 else _value(repr(parts[0]))
     bare = written.strip("'\"")
-    return written if " " in bare else bare
+    return written if _NEEDS_QUOTES.search(bare) or not bare else bare

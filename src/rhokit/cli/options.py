@@ -16,6 +16,7 @@ from rhokit.cli.failures import (
     report_failure,
     warnings_as_lines,
 )
+from rhokit.cli.reading_options import GROUP, reading_of
 
 ModelPath = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)
@@ -24,7 +25,8 @@ DataPaths = Annotated[
     list[str],
     typer.Argument(
         metavar="DATA",
-        help="Files or folders: CSV, TSV, Parquet, Arrow; - is standard input.",
+        help="Files, patterns or folders: CSV, JSON lines, Parquet, Arrow, Excel, "
+        "packed or not; - is standard input.",
         show_default=False,
     ),
 ]
@@ -49,6 +51,14 @@ ModelOutput = Annotated[
     Path,
     typer.Option(
         "--output", "-o", metavar="FILE", help="The model file.", show_default=False
+    ),
+]
+KeepAll = Annotated[
+    bool,
+    typer.Option(
+        "--keep-all",
+        help="Keep columns that say nothing about a row: names and numbers of rows, "
+        "and what is the same in all.",
     ),
 ]
 BlockRows = Annotated[
@@ -109,6 +119,10 @@ Coverage = Annotated[
     typer.Option(help="Of values: the interval holds so large a share of them."),
 ]
 
+# The parameter of commands that read tables: see rhokit.cli.reading_options.
+_READING = "reading"
+# Of those that draw something at random.
+_SEED = "seed"
 _SHARED: dict[str, Any] = {
     "as_json": Annotated[
         bool, typer.Option("--json", help="One JSON object on stdout, nothing else.")
@@ -116,6 +130,7 @@ _SHARED: dict[str, Any] = {
     "quiet": Annotated[
         bool, typer.Option("--quiet", "-q", help="No tables, progress or warnings.")
     ],
+    "seed": Annotated[int, typer.Option(help="Of everything random.")],
     "debug": Annotated[
         bool, typer.Option("--debug", help="Show tracebacks; also RHOKIT_DEBUG=1.")
     ],
@@ -125,16 +140,23 @@ _SHARED: dict[str, Any] = {
 def command(function: Callable[..., int | None]) -> Callable[..., int]:
     """A function that takes an Output as a command: shared options, errors as lines.
 
-    The function's first parameter is ``out``; what it returns is the exit code, 0
+    The function's first parameter is ``out``, and one called ``reading`` stands for the
+    options of how text is read; what it returns is the exit code, 0
     where it returns None.
     """
     name = function.__name__.rstrip("_")
 
     @functools.wraps(function)
-    def run(*, as_json: bool, quiet: bool, debug: bool, **options: Any) -> int:
+    def run(
+        *, as_json: bool, quiet: bool, debug: bool, seed: int, **options: Any
+    ) -> int:
         out = Output(json=as_json, quiet=quiet)
         try:
             with out.progress(), warnings_as_lines(name):
+                if draws:
+                    options[_SEED] = seed
+                if reads:
+                    options[_READING] = reading_of(options)
                 return function(out, **options) or 0
         except (Exception, KeyboardInterrupt) as error:
             if isinstance(error, BrokenPipeError):
@@ -142,17 +164,24 @@ def command(function: Callable[..., int | None]) -> Callable[..., int]:
             return report_failure(name, error, debug=debugging(debug))
 
     own = list(inspect.signature(function).parameters.values())[1:]
+    reads, draws = (any(p.name == n for p in own) for n in (_READING, _SEED))
+    own = [p for p in own if p.name not in (_READING, _SEED)]
     shared = [
-        inspect.Parameter(
-            key, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=kind
-        )
+        _option(key, kind, 0 if key == _SEED else False)
         for key, kind in _SHARED.items()
     ]
+    shared += [_option(key, kind, None) for key, kind in GROUP.items() if reads]
     own = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]
     del vars(run)["__wrapped__"]
     run.__annotations__ = {p.name: p.annotation for p in [*own, *shared]}
     vars(run)["__signature__"] = inspect.Signature([*own, *shared])
     return run
+
+
+def _option(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )
 
 
 def check_coverage(coverage: float) -> None:

@@ -4,20 +4,17 @@ import hashlib
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from rhokit.cli.failures import UsageError, UserError
 from rhokit.errors import DataError
 
 STANDARD_INPUT = "-"
 _NAME_OF_STANDARD_INPUT = "standard input"
-# What binary tables start with; a text starts with its columns' names.
-_FIRST_LETTERS = {b"PAR1": ".parquet", b"ARROW1": ".arrow"}
-_COMPRESSED = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\x28\xb5\x2f\xfd": ".zst"}
-_FIRST_BYTES = 2**16
 # Of larger files, pieces spread over the whole are digested.
 _PIECE_BYTES, _PIECES = 2**20, 64
 
@@ -33,11 +30,14 @@ class Source:
     files : tuple of Path
         All files of these, in the order in which they are read.
     is_standard_input : bool
+    reading : dict
+        How text is read, where somebody said so.
     """
 
     paths: tuple[Path, ...]
     files: tuple[Path, ...]
     is_standard_input: bool = False
+    reading: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -75,38 +75,43 @@ class Source:
 
 
 @contextmanager
-def opened(given: list[str]) -> Iterator[Source]:
+def opened(
+    given: list[str], reading: Mapping[str, Any] | None = None
+) -> Iterator[Source]:
     """The source of some arguments, for as long as it is needed.
 
     Parameters
     ----------
     given : list of str
-        Paths, or ``-``.
+        Paths, patterns, or ``-``.
+    reading : dict, optional
+        How text is read.
     """
+    reading = reading or {}
     if STANDARD_INPUT not in given:
         paths = tuple(Path(path) for path in given)
-        yield Source(paths, tuple(f for path in paths for f in _files(path)))
+        files = tuple(file for path in paths for file in _files(path))
+        yield Source(paths, files, reading=reading)
         return
     if len(given) > 1:
         raise UsageError("standard input (-) cannot be read together with files")
     with tempfile.TemporaryDirectory(prefix="rhokit-") as folder:
         file = _spooled(Path(folder))
-        yield Source((file,), (file,), is_standard_input=True)
+        yield Source((file,), (file,), True, reading)
 
 
 def _files(path: Path) -> list[Path]:
     """The files of a path, refused where they are not there, unreadable or empty."""
-    from rhokit.streams.files import FORMATS, format_of
+    from rhokit.streams.files import FORMATS, found_files
 
-    if not path.exists():
-        raise UserError(f"{path}: no such file or folder")
-    if path.is_dir():
-        found = [each for each in sorted(path.rglob("*")) if _is_table(each)]
-    else:
-        found = [path] if format_of(path) else []
-    if not found:
-        what = "holds no files that end in" if path.is_dir() else "must end in"
-        raise UserError(f"{path}: {what} one of {', '.join(FORMATS)}")
+    try:
+        found = found_files(path)
+    except FileNotFoundError as error:
+        pattern = str(error) if "called like" in str(error) else ""
+        raise UserError(f"{path}: {pattern or 'no such file or folder'}") from error
+    except ValueError as error:
+        endings = ", ".join(FORMATS)
+        raise UserError(f"{path}: holds no files that end in {endings}") from error
     for file in found:
         _refuse_unreadable(file)
     return found
@@ -122,43 +127,14 @@ def _refuse_unreadable(file: Path) -> None:
         raise UserError(f"{file}: the file is empty")
 
 
-def _is_table(path: Path) -> bool:
-    from rhokit.streams.files import format_of
-
-    hidden = path.name.startswith((".", "_"))
-    return path.is_file() and not hidden and format_of(path) is not None
-
-
 def _spooled(folder: Path) -> Path:
-    """Standard input as a file, whose ending tells what it is."""
-    stream = sys.stdin.buffer
-    first = stream.read(_FIRST_BYTES)
-    if not first:
-        raise UserError("standard input: there is nothing to read")
-    file = folder / f"input{ending_of(first)}"
+    """Standard input as a file; what it is, it tells itself."""
+    file = folder / "input"
     with open(file, "wb") as spool:
-        spool.write(first)
-        shutil.copyfileobj(stream, spool, 2**20)
+        shutil.copyfileobj(sys.stdin.buffer, spool, 2**20)
+    if not file.stat().st_size:
+        raise UserError("standard input: there is nothing to read")
     return file
-
-
-def ending_of(first: bytes) -> str:
-    """The ending of a file that starts with these bytes.
-
-    Examples
-    --------
-    >>> from rhokit.cli.sources import ending_of
-    >>> [ending_of(first) for first in (b"PAR1...", b"a,b\\n1,2", b"a\\tb\\n1\\t2")]
-    ['.parquet', '.csv', '.tsv']
-    """
-    for magic, ending in _FIRST_LETTERS.items():
-        if first.startswith(magic):
-            return ending
-    for magic, ending in _COMPRESSED.items():
-        if first.startswith(magic):
-            return f".csv{ending}"
-    header = first.split(b"\n", 1)[0]
-    return ".tsv" if header.count(b"\t") > header.count(b",") else ".csv"
 
 
 def digest(path: Path) -> str:

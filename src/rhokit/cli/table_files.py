@@ -10,10 +10,11 @@ import pyarrow as pa
 
 from rhokit.cli.console import short_list
 from rhokit.cli.failures import UserError
+from rhokit.cli.options import names_of
 from rhokit.cli.sources import Source
-from rhokit.errors import DataError
-from rhokit.streams.files import is_text, open_dataset
-from rhokit.streams.pieces import TablePiece, pieces_of
+from rhokit.streams.files import open_table, tell
+from rhokit.streams.idle_columns import without_idle
+from rhokit.streams.timed_tables import timed, with_made
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,9 @@ class FileBatch:
     file: str
     start: int
 
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
 
 class TableFiles:
     """The rows of a source, which may be several files.
@@ -40,6 +44,10 @@ class TableFiles:
     Parameters
     ----------
     source : Source
+    wanted : iterable of str, optional
+        Columns, where they are known: they tell what to make of dates.
+    keep_dates : bool, default=False
+        Whether dates stay dates.
 
     Attributes
     ----------
@@ -48,22 +56,40 @@ class TableFiles:
         All columns.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(
+        self,
+        source: Source,
+        wanted: Iterable[str] | None = None,
+        *,
+        keep_dates: bool = False,
+    ) -> None:
         self._source = source
         with source.named_errors():
-            self._dataset = open_dataset(source.argument)
-        self.schema = self._dataset.schema
+            opened = open_table(source.argument, source.reading)
+            tell(opened, source.name_of)
+            self._table = opened if keep_dates else timed(opened, wanted)
+            self.schema = self._table.schema
         self.names = [str(name) for name in self.schema.names]
 
     @property
     def is_text(self) -> bool:
         """Whether values are written out, and their types are guesses."""
-        return is_text(self._dataset)
+        return self._table.is_guessed
 
     @cached_property
     def n_rows(self) -> int | None:
         """Rows of all files, None where only reading them would tell."""
-        return None if self.is_text else int(self._dataset.count_rows())
+        return self._table.n_rows
+
+    def without_idle(self, names: list[str]) -> list[str]:
+        """Columns that say something about rows; a note tells which do not."""
+        with self._source.named_errors():
+            return without_idle(self._table, names)
+
+    def named(self, given: Iterable[str]) -> list[str]:
+        """Names of columns as options give them; dates by what is made of them."""
+        dates = getattr(self._table, "made", {})
+        return with_made(self._table, names_of(given, [*self.names, *dates]))
 
     def require(self, columns: Iterable[str]) -> None:
         """Refuse a table that lacks one of these columns."""
@@ -87,23 +113,11 @@ class TableFiles:
         """
         self.require(columns)
         with self._source.named_errors():
-            for piece in self._pieces(columns, types or {}):
+            table = self._table.typed(types or {})
+            for piece in table.pieces(columns, lambda schema, path: None):
                 file, row = self._source.name_of(piece.file or ""), piece.first_row
                 for record in piece.records(columns):
-                    table = pa.Table.from_batches([record]).select(columns)
+                    rows = pa.Table.from_batches([record]).select(columns)
                     if record.num_rows:
-                        yield FileBatch(table, file, row)
+                        yield FileBatch(rows, file, row)
                     row += record.num_rows
-
-    def _pieces(
-        self, columns: list[str], types: dict[str, pa.DataType]
-    ) -> list[TablePiece]:
-        dataset = self._dataset
-        if self.is_text:  # whose types are guesses
-            try:
-                dataset = open_dataset(self._source.argument, types)
-            except DataError as error:
-                place = error.column
-                column = self.names[place] if isinstance(place, int) else place
-                raise error.at(column=column) from error
-        return pieces_of(dataset, columns, lambda schema, path: None)

@@ -15,6 +15,7 @@ from rhokit.cli.failures import UserError
 from rhokit.cli.responses import Question
 from rhokit.cli.table_files import FileBatch
 from rhokit.errors import DataError
+from rhokit.progress import counted
 
 # Of larger tables a sample is read, so that memory is enough.
 MOST_SAMPLED_ROWS = 100_000
@@ -70,7 +71,7 @@ def sampled(question: Question, most: int, seed: int = 0) -> TableSample:
     rng = np.random.default_rng(seed)
     parts: list[TableSample] = []
     drawn, n_rows = np.empty(0), 0
-    for batch in question.batches():
+    for batch in counted("Reading", question.batches()):
         part = _whole_rows(question, batch)
         n_rows += part.n_rows
         parts.append(part)

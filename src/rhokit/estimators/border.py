@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from rhokit.batch import Batch, Columns
 from rhokit.frame_form import FrameForm
 from rhokit.frame_rows import check_table
+from rhokit.frame_sources import read_in
+from rhokit.frame_times import has_times, with_parts
 from rhokit.models import Model
 from rhokit.plans.request import numeric_rows
 from rhokit.validation import check_float_dtype, level_of_the_user
@@ -38,6 +40,7 @@ def checked_rows(
     encoded : bool, default=False
         Whether an array holds wide rows, which the schema of the columns has made.
     """
+    X = read_in(X)
     known, names = copy(estimator), None  # which learns the columns, or compares
     dtype, numeric, learned = estimator.dtype, True, columns
     if model is not None:
@@ -68,6 +71,8 @@ def checked_rows(
     if learned is not None:
         return rows, learned
     found = Columns.of(known)
+    if numeric and has_times(X):
+        X = with_parts(X, found.names)
     form = FrameForm.of(X, found.categories) if numeric else None
     return rows, replace(found, form=form)
 

@@ -4,6 +4,7 @@ from rhokit.streams.fitting import fit_batches, fit_files
 from rhokit.streams.history import History, Period
 from rhokit.streams.learner import Stream
 from rhokit.streams.reading import read_frames, typical_values
+from rhokit.streams.whole_tables import read_table
 
 __all__ = [
     "History",
@@ -12,5 +13,6 @@ __all__ = [
     "fit_batches",
     "fit_files",
     "read_frames",
+    "read_table",
     "typical_values",
 ]

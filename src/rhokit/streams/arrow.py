@@ -111,3 +111,23 @@ def numbers_of(frame: pa.Table, names: list[str]) -> NDArray[np.float64]:
     columns = [pc.cast(frame.column(name), pa.float64()) for name in names]
     values = [column.to_numpy() for column in columns]
     return np.column_stack(values) if values else np.empty((frame.num_rows, 0))
+
+
+def first_refused(cells: Any, wanted: pa.DataType) -> int:
+    """Place of the first cell that is no value of a type, by halves."""
+    low, high = 0, len(cells)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (
+            (middle, high) if casts(cells[low:middle], wanted) else (low, middle)
+        )
+    return low
+
+
+def casts(cells: Any, kind: pa.DataType) -> bool:
+    """Whether all cells are values of a type."""
+    try:
+        pc.cast(cells, kind)
+    except pa.ArrowInvalid:
+        return False
+    return True

@@ -8,11 +8,12 @@ import pyarrow as pa
 
 from rhokit.errors import DataError
 from rhokit.frames import MOST_CATEGORIES, Schema
+from rhokit.progress import counted
 from rhokit.streams.arrow import distinct_values
-from rhokit.streams.files import is_text
 from rhokit.streams.pieces import TablePiece
 from rhokit.streams.roles import TableRoles
 from rhokit.streams.text_values import refuse_numbers
+from rhokit.streams.timed_tables import AnyTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,13 +22,13 @@ class CategorySearch:
 
     Parameters
     ----------
-    dataset : pyarrow Dataset
+    table : AnyTable
     pieces : list of TablePiece
     named : list of str
         Columns that are categories whatever they look like.
     """
 
-    dataset: Any
+    table: AnyTable
     pieces: list[TablePiece]
     named: list[str]
 
@@ -46,7 +47,7 @@ class CategorySearch:
         return bool(getattr(self._type(name), "ordered", False))
 
     def _type(self, name: str) -> Any:
-        return self.dataset.schema.field(name).type
+        return self.table.schema.field(name).type
 
     def _categories(self, name: str) -> tuple[Any, ...]:
         """All categories of a column."""
@@ -64,7 +65,8 @@ class CategorySearch:
         """Values of a column, in the order of an ordered dictionary."""
         seen: dict[Any, None] = {}
         for piece in self.pieces:
-            for record in piece.records([name]):
+            records = counted(f"Looking at {name}", piece.records([name]))
+            for record in records:
                 seen |= dict.fromkeys(distinct_values(record.column(name)))
                 if len(seen) > MOST_CATEGORIES + 1:
                     self._refuse_many(name, seen)
@@ -81,6 +83,6 @@ class CategorySearch:
 
     def _refuse_numbers(self, name: str, seen: Iterable[Any]) -> None:
         """Of text files, whose types are guessed."""
-        if is_text(self.dataset) and name not in self.named:
+        if self.table.is_guessed and name not in self.named:
             values = [value for value in seen if value is not None]
-            refuse_numbers(name, values, [str(piece.file) for piece in self.pieces])
+            refuse_numbers(name, values, self.table)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rhokit.batch import Columns
 from rhokit.estimators.base import OnePassEstimator
 from rhokit.plans.request import numeric_rows
-from rhokit.progress import ProgressBar
+from rhokit.progress import ProgressBar, counted
 from rhokit.streams.budget import RowBudget
 from rhokit.streams.buffer import Reservoir
 from rhokit.streams.checkpoint import Checkpoint, Note
@@ -32,7 +32,9 @@ _SAMPLE_PIECES = 64
 _READ_ROWS = 65_536
 
 
-def reader_for(estimator: OnePassEstimator, source: Any, **roles: Any) -> TableReader:
+def reader_for(
+    estimator: OnePassEstimator, source: Any, *, keep_all: bool = True, **roles: Any
+) -> TableReader:
     """A reader of what an estimator learns from, whose columns it knows or may have."""
     blank = fresh(estimator)
     owner, prepared = type(estimator).__name__, blank.is_prepared
@@ -45,6 +47,7 @@ def reader_for(estimator: OnePassEstimator, source: Any, **roles: Any) -> TableR
         else check_float_dtype(owner, blank.dtype),
         mixed=takes_categories(blank),
         schema=blank.plan_.columns.schema if prepared else None,
+        keep_all=keep_all or prepared,
         **roles,
     )
     compare_columns(blank, reader.columns)
@@ -144,7 +147,8 @@ def essential_targets(
     if not readout.has_target:
         return None
     known: NDArray[Any] | None = None
-    for raw, _ in reader.only_targets().batches(_READ_ROWS):
+    batches = (raw for raw, _ in reader.only_targets().batches(_READ_ROWS))
+    for raw in counted("Looking at the target", batches):
         if not len(raw):
             continue
         few = readout.essential(np.asarray(raw.target))

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 from rhokit.batch import Batch, Columns
 from rhokit.estimators.base import OnePassEstimator
@@ -18,6 +18,7 @@ from rhokit.streams.learning import (
     require_pyarrow,
     sample_size,
 )
+from rhokit.streams.text_format import ReadingOptions
 from rhokit.validation import check_count
 
 E = TypeVar("E", bound=OnePassEstimator)
@@ -90,12 +91,14 @@ def fit_files(
     target: str | list[str] | None = None,
     weight: str | None = None,
     categories: Iterable[str] = (),
+    keep_all: bool = False,
     missing: str | Mapping[str, Any] = "raise",
     sample_rows: int | None = None,
     batch_rows: int | None = None,
     memory_limit: int | str | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = 60.0,
+    **reading: Unpack[ReadingOptions],
 ) -> E:
     """Fit a one-pass model from Parquet, CSV or Arrow files of any size.
 
@@ -112,10 +115,12 @@ def fit_files(
         It is fitted anew, from nothing; but what was prepared and holds no rows keeps
         its scaling, γ and map.
     source : path, list of paths or pyarrow Dataset
-        A file, a folder of files of one format, or several files: ``.parquet``,
-        ``.csv`` or ``.tsv`` (also compressed), ``.arrow`` or ``.feather``.
+        A file, a pattern such as ``"2024-*.csv"``, a folder of files of one format, or
+        several files: Parquet, Arrow, delimited text, JSON lines, Excel, compressed or
+        in a zip archive. What a file is, it tells itself.
     columns : list of str, optional
-        The columns of X; without it all but target and weight.
+        The columns of X; without it all but target and weight, and those that say
+        nothing about a row.
     target : str or list of str, optional
         The column of y, or the columns of several targets.
     weight : str, optional
@@ -123,6 +128,10 @@ def fit_files(
     categories : list of str
         Columns of X that are categories whatever they look like, as numbers that are
         codes.
+    keep_all : bool, default=False
+        Whether columns are kept that say nothing about a row: texts that all differ,
+        numbers that count the rows, and what is the same in all of them. Those that
+        ``columns`` names are kept in any case.
     missing : "raise", "drop" or mapping, default="raise"
         What to do with rows that lack a value: refuse them, leave them out, or fill in
         values given by column, such as :func:`rhokit.streams.typical_values` finds.
@@ -141,6 +150,11 @@ def fit_files(
         they still hold the same.
     checkpoint_every : float, default=60.0
         Seconds between two writes.
+    **reading
+        How text is read, where it shall not be detected: ``delimiter=";"``,
+        ``decimal=","``, ``thousands="."``, ``quote="'"``, ``encoding="latin-1"``,
+        ``header=False``, ``missing_marks=["?"]``, ``date_format="%d.%m.%Y"``, and the
+        ``sheet`` of a workbook. What was detected and is unusual is said in a warning.
 
     Returns
     -------
@@ -173,11 +187,13 @@ def fit_files(
         weight=weight,
         categories=categories,
         missing=missing,
+        reading=reading,
+        keep_all=keep_all,
     )
     budget = RowBudget(batch_rows, memory_limit, reading=True)
     budget.rows(fresh(estimator), len(reader.roles.columns))
     reader.learn_schema()
-    options = f"{batch_rows} {sample_rows} {list(categories)} {missing}"
+    options = f"{batch_rows} {sample_rows} {list(categories)} {missing} {reading}"
     notes = Checkpoint(checkpoint, checkpoint_every, estimator, reader, options)
     FileFit(estimator, reader, budget, notes, sample_rows).run()
     return estimator

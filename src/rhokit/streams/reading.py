@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from rhokit.batch import Batch, Columns
 from rhokit.errors import DataError
 from rhokit.frames import Schema
+from rhokit.progress import counted
 from rhokit.streams.buffer import Reservoir
 from rhokit.streams.learning import require_pyarrow
+from rhokit.streams.text_format import ReadingOptions
 from rhokit.validation import check_count, generator
 
 _TYPICAL_ROWS = 20_000
@@ -24,6 +26,7 @@ def read_frames(
     *,
     schema: Schema | None = None,
     batch_rows: int = _READ_ROWS,
+    **reading: Unpack[ReadingOptions],
 ) -> Iterator[Any]:
     """Columns of files of any size as Arrow tables, batch by batch, in their order.
 
@@ -40,6 +43,9 @@ def read_frames(
         them, whatever they look like.
     batch_rows : int, default=65_536
         The most rows of a table.
+    **reading
+        How text is read, where it shall not be detected: as :func:`rhokit.fit_files`
+        takes it.
 
     Yields
     ------
@@ -59,13 +65,22 @@ def read_frames(
 
     check_count("batch_rows", batch_rows)
     reader = TableReader(
-        source, columns=columns, mixed=True, numeric=False, schema=schema
+        source,
+        columns=columns,
+        mixed=True,
+        numeric=False,
+        schema=schema,
+        reading=reading,
     )
     yield from reader.frames(batch_rows)
 
 
 def typical_values(
-    source: Any, columns: list[str] | None = None, *, random_state: Any = 0
+    source: Any,
+    columns: list[str] | None = None,
+    *,
+    random_state: Any = 0,
+    **reading: Unpack[ReadingOptions],
 ) -> dict[str, Any]:
     """A value for each column to stand where one is missing.
 
@@ -78,6 +93,8 @@ def typical_values(
     columns : list of str, optional
         All without it.
     random_state : int, RandomState or Generator, optional
+    **reading
+        How text is read: as :func:`rhokit.fit_files` takes it.
 
     Examples
     --------
@@ -91,12 +108,12 @@ def typical_values(
     require_pyarrow()
     from rhokit.streams.tables import TableReader
 
-    reader = TableReader(source, columns=columns, mixed=True)
+    reader = TableReader(source, columns=columns, mixed=True, reading=reading)
     roles = reader.roles
     numbers = [name for name in roles.columns if name not in roles.categories]
     counts: dict[str, Counter[Any]] = {name: Counter() for name in roles.categories}
     sample = Reservoir(_TYPICAL_ROWS, generator(random_state))
-    for frame in reader.frames(_READ_ROWS):
+    for frame in counted("Looking for typical values", reader.frames(_READ_ROWS)):
         _count(frame, counts)
         sample.add(_numbers(frame, numbers))
     if not sample.n_passed:

@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.dataset as pa_dataset
 
 from rhokit.batch import Columns
 from rhokit.frame_form import FrameForm
 from rhokit.frames import Schema
 from rhokit.streams.arrow import checked_missing, skip_rows, value_type
 from rhokit.streams.categories import CategorySearch
-from rhokit.streams.contents import content_digests
-from rhokit.streams.files import is_text, open_dataset
-from rhokit.streams.pieces import BEGINNING, ReadPosition, TablePiece, pieces_of
+from rhokit.streams.files import open_table, tell
+from rhokit.streams.idle_columns import without_idle
+from rhokit.streams.pieces import BEGINNING, ReadPosition, TablePiece
 from rhokit.streams.raw_batches import ArrayMaker, FileSection, Origin, RawBatch
 from rhokit.streams.roles import TableRoles
 from rhokit.streams.text_values import refuse_text
+from rhokit.streams.timed_tables import timed, with_made
 
 
 class TableReader:
@@ -50,6 +50,10 @@ class TableReader:
         the values of this mapping by column.
     schema : Schema, optional
         Kinds of the columns, where they are known.
+    reading : dict, optional
+        How text is read: :class:`~rhokit.streams.text_format.ReadingOptions`.
+    keep_all : bool
+        Whether columns that say nothing about a row are among "all", too.
     """
 
     def __init__(
@@ -66,20 +70,32 @@ class TableReader:
         categories: Iterable[str] = (),
         missing: str | Mapping[str, Any] = "raise",
         schema: Schema | None = None,
+        reading: Mapping[str, Any] | None = None,
+        keep_all: bool = True,
     ) -> None:
         self._missing = checked_missing(missing)
         self.schema = schema
-        dataset = open_dataset(source)
+        opened = open_table(source, reading)
+        tell(opened)
+        known = columns if schema is None else schema.names
+        table = timed(opened, [columns] if isinstance(columns, str) else known)
+        if columns is not None:
+            columns = with_made(
+                table, [columns] if isinstance(columns, str) else columns
+            )
         kinds = {"numeric": numeric, "numeric_target": numeric_target}
-        roles = TableRoles.of(dataset.schema, columns, target, weight, **kinds)
+        roles = TableRoles.of(table.schema, columns, target, weight, **kinds)
+        if columns is None and not keep_all:
+            kept = without_idle(table, list(roles.columns))
+            roles = replace(roles, columns=tuple(kept))
         self._named = roles.checked_names(categories)
-        self._given = dataset.schema
+        self._given = table.schema
         if mixed:
-            roles = roles.with_categories(dataset.schema, schema, self._named)
+            roles = roles.with_categories(table.schema, schema, self._named)
         self.roles = roles
-        refuse_text(roles, dataset)
-        self._dataset = self._typed(source, dataset)
-        self.pieces = pieces_of(self._dataset, roles.used, roles.refuse_text)
+        refuse_text(roles, table)
+        self._table = table.typed(self._wanted_types())
+        self.pieces = self._table.pieces(roles.used, roles.refuse_text)
         self.dtype = dtype or self._common_dtype()
 
     @property
@@ -168,8 +184,7 @@ class TableReader:
         They are read for it: sizes and times may be equal where the content is not.
         """
         digest = hashlib.sha256()
-        paths = list(dict.fromkeys(str(piece.file) for piece in self.pieces))
-        for part in content_digests(self._dataset.filesystem, paths):
+        for part in self._table.digests():
             digest.update(repr(part).encode())
         roles = self.roles.columns, self.roles.targets, self.roles.weight
         digest.update(repr((*roles, str(self.dtype))).encode())
@@ -183,28 +198,25 @@ class TableReader:
     @property
     def has_files(self) -> bool:
         """Whether the table is made of files, and not of memory."""
-        return isinstance(self._dataset, pa_dataset.FileSystemDataset)
+        return bool(self._table.paths)
 
     def learn_schema(self) -> None:
         """Look all categories up, in a pass of their own, unless they are known."""
         if self.schema is None and self.roles.categories:
-            search = CategorySearch(self._dataset, self.pieces, self._named)
+            search = CategorySearch(self._table, self.pieces, self._named)
             self.schema = search.schema(self.roles)
 
     # ---- opening -----------------------------------------------------------------
 
-    def _typed(self, source: Any, dataset: Any) -> Any:
-        """The data set with the types that its roles ask for, if these are guessed."""
-        if not is_text(dataset):
-            return dataset
+    def _wanted_types(self) -> dict[str, pa.DataType]:
+        """Types that the roles ask for, where types are guessed."""
         types = dict.fromkeys(self.roles.numbers, pa.float64())
-        types |= dict.fromkeys(self.roles.categories, pa.string())
-        return open_dataset(source, types)
+        return types | dict.fromkeys(self.roles.categories, pa.string())
 
     def _common_dtype(self) -> np.dtype[Any]:
         """float32 if all columns are, in all files."""
-        schemas = [self._dataset.schema]
-        schemas += [p.fragment.physical_schema for p in self.pieces if p.n_rows]
+        schemas = [self._table.schema]
+        schemas += [piece.schema for piece in self.pieces if piece.n_rows]
         narrow = all(
             value_type(schema.field(name).type) in (pa.float32(), pa.float16())
             for schema in {id(schema): schema for schema in schemas}.values()

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,6 +18,7 @@ from rhokit.cli.options import (
     RowsOutput,
     Target,
 )
+from rhokit.cli.reading_options import Reading
 
 if TYPE_CHECKING:
     from rhokit.cli.unlikely import Unlikely
@@ -43,6 +45,7 @@ def anomalies(
     missing: Missing = QueryGaps.refuse,
     target: Target = None,
     escape_formulas: EscapeFormulas = False,
+    reading: Reading = MappingProxyType({}),
 ) -> int:
     """The least likely rows, with their values and their numbers in the file.
 
@@ -56,7 +59,7 @@ def anomalies(
     from rhokit.cli.writers import written
 
     stored = load_model(model)
-    with opened(data) as source:
+    with opened(data, reading) as source:
         question = Question(
             stored, source, output, ["all"], missing.value, target, escape_formulas
         )

@@ -1,6 +1,7 @@
 """``rhokit compare``: whether data have changed, told from models or tables."""
 
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -8,6 +9,7 @@ import typer
 from rhokit.cli.console import Output, listing, printable, properties
 from rhokit.cli.failures import FINE, LIMIT_PASSED
 from rhokit.cli.options import BlockRows, PageOutput, Target
+from rhokit.cli.reading_options import Reading
 
 if TYPE_CHECKING:
     from rhokit.drift import Comparison
@@ -34,6 +36,8 @@ def compare(
     ] = 0.05,
     block_rows: BlockRows = None,
     report: PageOutput = None,
+    seed: int = 0,
+    reading: Reading = MappingProxyType({}),
 ) -> int:
     """Whether data have changed, by how much, and in which columns.
 
@@ -50,8 +54,10 @@ def compare(
     size = block_rows_of(block_rows)
     sides = [compared_side(each) for each in (old, new)]
     name = target_of(sides, target)
-    tables = [each.for_comparison(sides, name) for each in sides]
-    found = compared(*tables, target=name, level=level, block_rows=size)
+    tables = [each.for_comparison(sides, name, reading) for each in sides]
+    found = compared(
+        *tables, target=name, level=level, block_rows=size, random_state=seed
+    )
     if report is not None:
         from rhokit.report import write_comparison
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import typer
@@ -9,7 +10,14 @@ import typer
 from rhokit.cli.commands.anomalies import anomalies
 from rhokit.cli.console import Output
 from rhokit.cli.failures import UsageError
-from rhokit.cli.options import DataPaths, EscapeFormulas, QueryGaps, RowsOutput
+from rhokit.cli.options import (
+    DataPaths,
+    EscapeFormulas,
+    KeepAll,
+    QueryGaps,
+    RowsOutput,
+)
+from rhokit.cli.reading_options import Reading
 
 _NAMES: dict[str, Any] = {"metavar": "A,B", "show_default": False}
 
@@ -40,6 +48,7 @@ def detect(
         list[str] | None,
         typer.Option(help="Columns of numbers that are codes.", **_NAMES),
     ] = None,
+    keep_all: KeepAll = False,
     fail_below: Annotated[
         float | None,
         typer.Option(
@@ -51,6 +60,8 @@ def detect(
         typer.Option(metavar="FILE", help="Keep the model of outliers in this file."),
     ] = None,
     escape_formulas: EscapeFormulas = False,
+    seed: int = 0,
+    reading: Reading = MappingProxyType({}),
 ) -> int:
     """The oddest rows of a table, and which columns make them odd.
 
@@ -65,12 +76,16 @@ def detect(
         raise UsageError(
             "detect reads its data twice: save standard input to a file first"
         )
+    limit = _log_of(fail_below)
     request = FitRequest(
         kind="outliers",
         columns=columns or [],
         drop=drop or [],
         categories=categories or [],
         missing="drop",
+        keep_all=keep_all,
+        seed=seed,
+        reading=reading,
         parameters={} if usual is None else {"training": "clean"},
     )
     learned = data if usual is None else [str(usual)]
@@ -84,9 +99,10 @@ def detect(
             output=output,
             count=count,
             why=True,
-            fail_below=_log_of(fail_below),
+            fail_below=limit,
             missing=QueryGaps.integrate,
             escape_formulas=escape_formulas,
+            reading=reading,
         )
 
 

@@ -3,13 +3,15 @@
 from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import typer
 
 from rhokit.cli.console import Output
 from rhokit.cli.failures import UsageError
-from rhokit.cli.options import DataPaths, ModelOutput, Precision
+from rhokit.cli.options import DataPaths, KeepAll, ModelOutput, Precision
+from rhokit.cli.reading_options import Reading
 
 
 class Kind(StrEnum):
@@ -62,6 +64,7 @@ def fit(
         list[str] | None,
         typer.Option(help="Columns of numbers that are codes.", **_NAMES),
     ] = None,
+    keep_all: KeepAll = False,
     weight: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="The rows' weights.")
     ] = None,
@@ -77,7 +80,7 @@ def fit(
             "be merged and compared.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+    seed: int = 0,
     gamma: Annotated[
         str | None,
         typer.Option(
@@ -155,6 +158,7 @@ def fit(
             rich_help_panel=_LIMITS,
         ),
     ] = None,
+    reading: Reading = MappingProxyType({}),
 ) -> None:
     """Sum a table up in a model file, in one pass.
 
@@ -173,6 +177,8 @@ def fit(
         like=like,
         memory_limit=memory_limit,
         checkpoint=checkpoint,
+        keep_all=keep_all,
+        reading=reading,
         parameters=_parameters(
             gamma=gamma and _number_or_word("--gamma", gamma),
             n_components=components,

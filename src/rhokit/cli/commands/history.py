@@ -1,6 +1,7 @@
 """``rhokit history``: when the rows of a table changed, and in which columns."""
 
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -8,6 +9,7 @@ import typer
 from rhokit.cli.console import Output, listing, printable, properties
 from rhokit.cli.failures import FINE, LIMIT_PASSED
 from rhokit.cli.options import BlockRows, PageOutput
+from rhokit.cli.reading_options import Reading
 
 if TYPE_CHECKING:
     from rhokit.drift import Timeline
@@ -44,6 +46,7 @@ def history(
     ] = 1e-6,
     block_rows: BlockRows = None,
     report: PageOutput = None,
+    reading: Reading = MappingProxyType({}),
 ) -> int:
     """When the rows of a table changed, and in which columns.
 
@@ -61,7 +64,7 @@ def history(
     wanted = None if columns is None else [c.strip() for c in columns.split(",")]
     if wanted is not None:
         wanted += [c for c in (time, target) if c is not None and c not in wanted]
-    table = read_table(data, wanted, set(), None)
+    table = read_table(data, wanted, set(), None, reading, keep_dates=True)
     found = find_changes(
         table, time=time, target=target, block_rows=size, false_alarms=false_alarms
     )

@@ -1,5 +1,6 @@
 """``rhokit predict``: classes with their probabilities, values with intervals."""
 
+from types import MappingProxyType
 from typing import Any
 
 from rhokit.cli.console import Output
@@ -16,6 +17,7 @@ from rhokit.cli.options import (
     Target,
     check_coverage,
 )
+from rhokit.cli.reading_options import Reading
 
 
 def predict(
@@ -28,6 +30,7 @@ def predict(
     missing: Missing = QueryGaps.refuse,
     target: Target = None,
     escape_formulas: EscapeFormulas = False,
+    reading: Reading = MappingProxyType({}),
 ) -> None:
     """The class of every row with probabilities, or its value with an interval.
 
@@ -47,7 +50,7 @@ def predict(
             f"{model}: was fitted without a target and predicts nothing: take score, "
             "or fit a model with --target"
         )
-    with opened(data) as source:
+    with opened(data, reading) as source:
         question = Question(
             stored, source, output, keep, missing.value, target, escape_formulas
         )

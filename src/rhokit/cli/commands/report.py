@@ -1,12 +1,14 @@
 """``rhokit report``: a page about a model and a table, for a colleague to open."""
 
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rhokit.cli.console import Output, byte_size, number, properties
 from rhokit.cli.options import DataPaths, ModelPath, Target
+from rhokit.cli.reading_options import Reading
 
 if TYPE_CHECKING:
     from rhokit.cli.sources import Source
@@ -25,6 +27,8 @@ def report(
     ],
     title: Annotated[str | None, typer.Option(help="The page's heading.")] = None,
     target: Target = None,
+    seed: int = 0,
+    reading: Reading = MappingProxyType({}),
 ) -> None:
     """A page about a model and a table, for a colleague to open.
 
@@ -37,12 +41,12 @@ def report(
     from rhokit.report import write_report
 
     stored = load_model(model)
-    with opened(data) as source:
+    with opened(data, reading) as source:
         check_output(output, [*source.files, model], (".html", ".htm"))
         question = Question(stored, source, None, None, "empty", target)
         known = question.is_training or None
         training = known if stored.note.weight is None else False
-        sample = sampled(question, MOST_SAMPLED_ROWS)
+        sample = sampled(question, MOST_SAMPLED_ROWS, seed)
         with source.named_errors(), sample.placed_errors():
             write_report(
                 stored.model,

@@ -1,5 +1,6 @@
 """``rhokit score``: how likely rows are."""
 
+from types import MappingProxyType
 from typing import Annotated
 
 import typer
@@ -15,6 +16,7 @@ from rhokit.cli.options import (
     RowsOutput,
     Target,
 )
+from rhokit.cli.reading_options import Reading
 
 
 def score(
@@ -33,6 +35,7 @@ def score(
     missing: Missing = QueryGaps.refuse,
     target: Target = None,
     escape_formulas: EscapeFormulas = False,
+    reading: Reading = MappingProxyType({}),
 ) -> None:
     """Log-density of every row: how likely it is under the model.
 
@@ -44,7 +47,7 @@ def score(
     from rhokit.cli.stored_models import load_model
 
     stored = load_model(model)
-    with opened(data) as source:
+    with opened(data, reading) as source:
         question = Question(
             stored, source, output, keep, missing.value, target, escape_formulas
         )
