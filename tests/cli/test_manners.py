@@ -22,6 +22,9 @@ CALLS = {
     "predict": lambda m, data, out: ("predict", m["classes"], data),
     "anomalies": lambda m, data, out: ("anomalies", m["density"], data, "-k", 2),
     "compare": lambda m, data, out: ("compare", m["density"], data),
+    "synthesize": lambda m, data, out: (
+        *("synthesize", m["density"], "-n", 20, "-o", out / "s.csv"),
+    ),
     "history": lambda m, data, out: ("history", data),
     "info": lambda m, data, out: ("info", m["density"]),
     "report": lambda m, data, out: ("report", m["density"], data, "-o", out / "r.html"),
@@ -36,6 +39,9 @@ NOWHERE = {
     "predict": lambda m, out: ("predict", m["classes"], out / "no.csv"),
     "anomalies": lambda m, out: ("anomalies", m["density"], out / "no.csv"),
     "compare": lambda m, out: ("compare", m["density"], out / "no.csv"),
+    "synthesize": lambda m, out: (
+        *("synthesize", out / "no.rho", "-o", out / "s.csv"),
+    ),
     "history": lambda m, out: ("history", out / "no.csv"),
     "info": lambda m, out: ("info", out / "no.rho"),
     "report": lambda m, out: (
