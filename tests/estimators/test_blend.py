@@ -105,6 +105,14 @@ class TestPrototypes:
         asked, truth = self.letters(600, 1)
         assert model.score(asked, truth) > 0.9
 
+    def test_know_nothing_of_a_class_that_is_to_come(self):
+        rows, labels = self.letters(600, 0)
+        model = DMKDClassifier(random_state=0)
+        model.partial_fit(rows, labels, classes=range(6))
+        found = model.predict_proba(rows[:3])
+        assert_allclose(found.sum(axis=1), 1)
+        assert_array_equal(found[:, 5], 0)
+
     def test_ties_are_broken_alike_whatever_the_rounding(self):
         """Rows of whole numbers are often as near to two prototypes."""
         rng = np.random.default_rng(0)

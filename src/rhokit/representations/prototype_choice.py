@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rhokit.features.links import fitted_softmax
+from rhokit.features.links import LEAST_VALUE, fitted_softmax
 from rhokit.features.prototypes import Prototypes, placed_by
 from rhokit.plans import Scaling
 
@@ -103,7 +103,7 @@ class PrototypeChoice:
             near = kernel @ sums
             itself = kernel[np.arange(len(judges)), own]
             near -= itself[:, None] * counted[judges]
-            logs = np.log(np.maximum(near, 0) + floor)
+            logs = np.log(np.maximum(np.maximum(near, 0) + floor, LEAST_VALUE))
             return fitted_softmax([logs], [1.0], truth[judges], mass[judges])[1]
 
         median = float(np.median(squares[::8])) or 1.0
