@@ -74,7 +74,7 @@ def duration(seconds: float) -> str:
     --------
     >>> from rhokit.progress import duration
     >>> [duration(s) for s in (0.0284, 3.49, 59.7, 608, 7_500, 200_000)]
-    ['0.028 s', '3.5 s', '1 min 0 s', '10 min 8 s', '2 h 5 min', '2 d 8 h']
+    ['0.028 s', '3.5 s', '1 min 0 s', '10 min 8 s', '2 h 5 min', '2 d 7 h']
     """
     if seconds < 59.5:
         return f"{seconds:.0f} s" if seconds >= 9.95 else f"{seconds:.2g} s"

@@ -179,9 +179,15 @@ def fit_files(
     check_one_pass(estimator)
     check_count("sample_rows", sample_rows)
     check_count("batch_rows", batch_rows)
+    budget = RowBudget(batch_rows, memory_limit, reading=True)
+
+    def check_memory(n_columns: int) -> None:
+        budget.rows(fresh(estimator), n_columns)
+
     reader = reader_for(
         estimator,
         source,
+        before_reading=check_memory,
         columns=columns,
         target=target,
         weight=weight,
@@ -190,8 +196,7 @@ def fit_files(
         reading=reading,
         keep_all=keep_all,
     )
-    budget = RowBudget(batch_rows, memory_limit, reading=True)
-    budget.rows(fresh(estimator), len(reader.roles.columns))
+    check_memory(len(reader.roles.columns))
     reader.learn_schema()
     options = f"{batch_rows} {sample_rows} {list(categories)} {missing} {reading}"
     notes = Checkpoint(checkpoint, checkpoint_every, estimator, reader, options)

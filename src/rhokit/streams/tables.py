@@ -1,7 +1,7 @@
 """Tables larger than memory: files and folders, read in order with pyarrow."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -54,6 +54,8 @@ class TableReader:
         How text is read: :class:`~rhokit.streams.text_format.ReadingOptions`.
     keep_all : bool
         Whether columns that say nothing about a row are among "all", too.
+    before_reading : function
+        Of the number of columns; called before rows are looked at.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class TableReader:
         schema: Schema | None = None,
         reading: Mapping[str, Any] | None = None,
         keep_all: bool = True,
+        before_reading: Callable[[int], Any] = lambda n_columns: None,
     ) -> None:
         self._missing = checked_missing(missing)
         self.schema = schema
@@ -86,6 +89,7 @@ class TableReader:
         kinds = {"numeric": numeric, "numeric_target": numeric_target}
         roles = TableRoles.of(table.schema, columns, target, weight, **kinds)
         if columns is None and not keep_all:
+            before_reading(len(roles.columns))
             kept = without_idle(table, list(roles.columns))
             roles = replace(roles, columns=tuple(kept))
         self._named = roles.checked_names(categories)
