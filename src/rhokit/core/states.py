@@ -91,6 +91,7 @@ def gaussian_columns(
     rows : array of shape (..., n, d)
     landmarks : array of shape (..., m, d)
     rate : float
+    relative : bool
     by_product : bool
         See :func:`squared_distances`.
 
@@ -125,6 +126,9 @@ def softmax_states(values: Array, n_landmarks: int, beta: float) -> Array:
     Parameters
     ----------
     values : array of shape (...,), in [0, 1]
+    n_landmarks : int
+    beta : float
+        How sharp: above zero.
 
     Returns
     -------

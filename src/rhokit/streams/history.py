@@ -74,6 +74,8 @@ class History:
         How many changes may be said per row though there are none.
     block_rows : int, default=1
         Rows that come one after the other and may depend on each other.
+    n_rows, periods, watch, estimator, are_dates : optional
+        What has been learned so far: filled in by the stream.
 
     Attributes
     ----------
