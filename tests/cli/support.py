@@ -89,7 +89,7 @@ ROLES = {
     "density": (),
     "classes": ("--target", "side"),
     "values": ("--target", "price"),
-    "ordinal": ("--target", "grade", "--kind", "ordinal"),
+    "ordinal": ("--target", "grade", "--kind", "ordinal", "--map", "landmarks"),
 }
 # Every column that is a target of some model is left out of all others.
 ROWS = ("--columns", "a,b,c")

@@ -15,6 +15,7 @@ import pandas as pd
 import rhokit
 from rhokit import (
     DMKDE,
+    CoherentFeatures,
     DMKDClassifier,
     DMKDOutlierDetector,
     FourierFeatures,
@@ -499,6 +500,8 @@ _MAPS = {
         lambda: fourier(sampling="structured", form="pair"),
         SINGLE,
     ),
+    "laplacian-double": (lambda: fourier(kernel="laplacian"), PLANE),
+    "coherent-double": (lambda: CoherentFeatures(spin=1.0), PLANE),
     "landmarks-single": (landmarks, SINGLE),
     "normalized-double": (lambda: landmarks(normalize=True), PLANE),
     "softmax-double": (lambda: SoftmaxFeatures(n_components=4), PLANE),

@@ -305,7 +305,7 @@ class TestRefused:
             make(cls).fit(X, target, validation_data=(X, target, None, None))
 
     def test_map_without_a_kernel(self, cls):
-        with pytest.raises(ValueError, match="'feature_map'.*for gradient training"):
+        with pytest.raises(ValueError, match=r"'feature_map'.*for gradient training"):
             make(cls, feature_map=SoftmaxFeatures(n_components=4)).fit(
                 X, target_of(cls)
             )

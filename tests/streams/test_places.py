@@ -73,7 +73,8 @@ def test_any_cut_of_any_table(tmp_path_factory, what, row, cuts, ending, group, 
     frame.loc[row, column] = value
     places = write_parts(folder, frame, [0, *sorted(cuts)], ending, group)
     names = ["a", "b", "kind"]
-    plan = clone(MODEL).prepare(good[names].astype({"kind": "category"}))
+    model = clone(MODEL).set_params(unseen="raise")
+    plan = model.prepare(good[names].astype({"kind": "category"}))
     with pytest.raises(DataError) as refused:
         fit_files(plan, folder, columns=names, weight="weight", batch_rows=batch)
     error = refused.value

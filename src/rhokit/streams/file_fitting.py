@@ -47,6 +47,7 @@ def reader_for(
         else check_float_dtype(owner, blank.dtype),
         mixed=takes_categories(blank),
         schema=blank.plan_.columns.schema if prepared else None,
+        unseen=blank.unseen,
         keep_all=keep_all or prepared,
         **roles,
     )

@@ -156,12 +156,15 @@ class ArrayMaker:
     missing : "raise", "drop" or mapping
     schema : Schema, optional
         Where some columns are categories, and rows are wide.
+    unseen : {"allow", "raise"}
+        What to do with categories that the schema does not know.
     """
 
     roles: TableRoles
     dtype: Any
     missing: Any = "raise"
     schema: Schema | None = None
+    unseen: str = "allow"
 
     def batch(self, sections: list[FileSection]) -> RawBatch:
         """Records as X (n, w), y (n,) or (n, t), and weights (n,)."""
@@ -205,8 +208,12 @@ class ArrayMaker:
     ) -> NDArray[Any]:
         """Wide rows; a category that is not known is refused by file and row."""
         table = pa.Table.from_batches([section.record for section in sections])
+        given, is_closed = (
+            table.select(list(self.roles.columns)),
+            self.unseen == "raise",
+        )
         try:
-            return schema.encode(table.select(list(self.roles.columns)), self.dtype)
+            return schema.encode(given, self.dtype, is_closed=is_closed)
         except DataError as error:
             raise placed(error, [section.origin for section in sections]) from error
 

@@ -50,6 +50,8 @@ class TableReader:
         the values of this mapping by column.
     schema : Schema, optional
         Kinds of the columns, where they are known.
+    unseen : {"allow", "raise"}
+        What to do with categories that the schema does not know.
     reading : dict, optional
         How text is read: :class:`~rhokit.streams.text_format.ReadingOptions`.
     keep_all : bool
@@ -72,11 +74,12 @@ class TableReader:
         categories: Iterable[str] = (),
         missing: str | Mapping[str, Any] = "raise",
         schema: Schema | None = None,
+        unseen: str = "allow",
         reading: Mapping[str, Any] | None = None,
         keep_all: bool = True,
         before_reading: Callable[[int], Any] = lambda n_columns: None,
     ) -> None:
-        self._missing = checked_missing(missing)
+        self._missing, self._unseen = checked_missing(missing), unseen
         self.schema = schema
         opened = open_table(source, reading)
         tell(opened)
@@ -126,7 +129,9 @@ class TableReader:
         The same rows make up the same batches, wherever reading starts from one of
         the places that came with a batch.
         """
-        maker = ArrayMaker(self.roles, self.dtype, self._missing, self.schema)
+        maker = ArrayMaker(
+            self.roles, self.dtype, self._missing, self.schema, self._unseen
+        )
         sections: list[FileSection] = []
         held = 0
         for section, position in self._sections(size, start):

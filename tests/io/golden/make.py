@@ -91,6 +91,8 @@ FILES = {
     "trained-values": ("trained-values", "exact"),
     "map-fourier": ("phase-double", "exact"),
     "map-structured": ("structured-single", "exact"),
+    "map-laplacian": ("laplacian-double", "exact"),
+    "map-coherent": ("coherent-double", "exact"),
     "map-landmarks": ("normalized-double", "exact"),
     "map-quadrature": ("grid-double", "exact"),
     "map-series-line": ("series-line", "exact"),
