@@ -205,3 +205,16 @@ def test_single_precision_keeps_its_digits():
     found = scaling.apply(single)
     assert found.dtype == np.float32
     assert_allclose(found, scaling.apply(single.astype(np.float64)), atol=1e-6)
+
+
+@given(st.floats(0.01, 100), st.integers(2, 12))
+def test_columns_of_one_weight_are_not_scaled_at_all(weight, n_equal):
+    """So that columns of categories stay what they are, to the bit."""
+    plain = Scaling(np.zeros(n_equal + 1), np.ones(n_equal + 1))
+    equal = np.arange(n_equal + 1) > 0
+    factors = np.where(equal, weight, 3.0)
+    for matrix in (factors, np.diag(factors)):
+        found, gamma = plain.weighted(matrix, equal)
+        scaled = found.matrix if found.matrix.ndim == 1 else np.diag(found.matrix)
+        assert (scaled[equal] == 1).all()
+        assert_allclose(gamma, weight**2)

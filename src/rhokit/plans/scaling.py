@@ -123,7 +123,10 @@ class Scaling:
             Columns whose squares are weighted by one in the mean.
         """
         squares = matrix**2 if matrix.ndim == 1 else (matrix**2).sum(axis=1)
-        gamma = float(squares[units].mean()) if units.any() else 1.0
+        chosen = squares[units] if units.any() else np.ones(1)
+        # Equal weights are their own mean, which rounding would only spoil: columns of
+        # categories are not scaled at all.
+        gamma = float(chosen[0] if np.ptp(chosen) == 0 else chosen.mean())
         factors = matrix / np.sqrt(gamma)
         if factors.ndim == 1:
             return Scaling(self.centre, self.matrix * factors), gamma
