@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rhokit import DMKDE
 from rhokit.inspection import fidelity
 
 
@@ -67,3 +68,16 @@ def test_gaps_and_arrays():
     holed[::3, 0] = np.nan
     assert fidelity(X, holed).auc > 0.6
     assert fidelity(holed, holed).nearness.synthetic_copies == 1
+
+
+def test_dates_are_compared_as_the_model_has_them():
+    rng = np.random.default_rng(0)
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(
+        rng.integers(300, size=400), "D"
+    )
+    table = pd.DataFrame({"sold": days, "price": rng.normal(size=400)})
+    model = DMKDE(random_state=0).fit(table)
+    rows = model.sample(400, random_state=0)
+    assert list(rows) == ["sold", "price"]
+    found = fidelity(model, rows, random_state=0)
+    assert "sold (days since 2000)" in str(found.to_json())

@@ -19,6 +19,7 @@ from rhokit.frame_columns import (
     dictionary_of,
     numbers_of_column,
 )
+from rhokit.frame_times import has_times, with_parts
 from rhokit.validation import is_missing
 
 Floats = NDArray[np.float64]
@@ -128,6 +129,8 @@ def table_of(X: Any, names: Sequence[str] | None = None) -> Table:
     names : sequence of str, optional
         Of the columns of an array; of a frame, those to compare.
     """
+    if names and has_times(X):
+        X = with_parts(X, names)
     named = columns_of(X)
     if named:
         return _table_of_frame(named, names)
