@@ -66,6 +66,19 @@ def files() -> None:
     assert model.score_samples(ROWS).shape == (300,)
 
 
+def excel() -> None:
+    """A sheet, read as a table."""
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    for row in [["a", "b"], [1.5, 2.5], [3.5, 4.5], [0.5, 1.0]]:
+        book.active.append(row)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.xlsx"
+        book.save(path)
+        assert len(rhokit.read_table(path)) == 3
+
+
 def dask() -> None:
     """Arrays in parts."""
     import dask.array
@@ -111,7 +124,7 @@ def cli() -> None:
 
 EXTRAS: dict[str, Callable[[], None]] = {
     each.__name__: each
-    for each in (fast, plot, torch, files, dask, onnx, report, quantum, cli)
+    for each in (fast, plot, torch, files, excel, dask, onnx, report, quantum, cli)
 }
 
 

@@ -13,11 +13,11 @@ from rhokit.fast.blocks import _SMALL_DIM, small_algebra
 
 
 def blas_limits():
-    """Threads that each BLAS library may use now."""
+    """Threads that each BLAS library may use now, where it has any."""
     return {
         library["filepath"]: library["num_threads"]
         for library in threadpool_info()
-        if library["user_api"] == "blas"
+        if library["user_api"] == "blas" and library["threading_layer"] != "disabled"
     }
 
 
