@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import trapezoid
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, load_digits
 
 from rhokit import DMKDClassifier, QMRegressor, progress
 from rhokit.features.prototypes import Prototypes
@@ -74,6 +74,18 @@ class TestWhenItIsTaken:
         blend = QMRegressor(feature_map="blend").fit(rows, target)
         with pytest.raises(ValueError, match="blend"):
             blend.marginal(0)
+
+
+def test_what_is_like_no_class_is_noticed_by_default():
+    """Where rows are to be rejected, densities are of matrices, not of blends."""
+    rows, digits = load_digits(return_X_y=True)
+    known = digits < 8
+    model = DMKDClassifier(reject=0.05, random_state=0)
+    model.fit(rows[known][:1000], digits[known][:1000])
+    assert model.feature_map_.name == "landmarks"
+    held_out, unknown = model.predict(rows[known][1000:]), model.predict(rows[~known])
+    assert (held_out == "unknown").mean() < 0.2
+    assert (unknown == "unknown").mean() > 0.7
 
 
 class TestPrototypes:

@@ -128,7 +128,7 @@ def takes_blend(request: PlanRequest, batch: Batch, readout: Any) -> bool:
 
 def _suits_blend(request: PlanRequest, batch: Batch, readout: Any) -> bool:
     """Whether nothing else is asked for, of rows that a blend is good for."""
-    if not _is_free(request) or not readout.may_blend:
+    if not _is_free(request) or not readout.suits_blend:
         return False
     if readout.weighs_blends and len(batch) < _MOST_WEIGHED_ROWS:
         return False
@@ -142,7 +142,7 @@ def _weighs_blend(request: PlanRequest, batch: Batch, readout: Any) -> bool:
     """Whether folds say if a blend or matrices are better for so few rows."""
     wanted = request.feature_map
     free = isinstance(wanted, str) and wanted == "auto" and _is_free(request)
-    if not (free and readout.weighs_blends and readout.may_blend):
+    if not (free and readout.weighs_blends and readout.suits_blend):
         return False
     few = len(batch) < _MOST_WEIGHED_ROWS
     return few and batch.columns.width > 1 and _has_rows(batch, _LEAST_WEIGHED_ROWS)

@@ -224,6 +224,11 @@ class TargetReadOut(ReadOut):
         """Whether a blend can answer what the parameters ask for."""
         return self.blended is not None
 
+    @property
+    def suits_blend(self) -> bool:
+        """Whether a blend is good at what the parameters ask for."""
+        return self.may_blend
+
     def score_of(self, model: Model, batch: Batch) -> float:
         """How well a model predicts rows that it has not seen."""
         raise TypeError(f"blends of {self.kind} are not weighed against matrices")

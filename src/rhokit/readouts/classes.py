@@ -202,6 +202,16 @@ class DensityClassReadOut(ClassReadOut):
         return self.reject is not None
 
     @property
+    def suits_blend(self) -> bool:
+        """Whether no density is asked for: a blend's knows what tells classes apart.
+
+        So rows that are like no class, but not in what tells these apart, would not
+        be noticed.
+        """
+        asked = self.reject is not None or self.min_log_density is not None
+        return self.may_blend and not asked
+
+    @property
     def needs_witnesses(self) -> bool:
         """Landmarks lie closer to their own rows."""
         return self.reject is not None
