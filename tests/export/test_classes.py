@@ -34,6 +34,14 @@ def usps():
     return single(data["X_train"] / 2000), data["y_train"]
 
 
+def beside_edges(model, rows):
+    """Which rows are so near to an edge of trees that rounding to single decides."""
+    scaled = model.scaling_.apply(rows.astype(np.float64))
+    error = 1e-6 * (1 + np.abs(scaled))
+    codes = model.feature_map_.forest_.codes
+    return (codes(scaled - error) != codes(scaled + error)).any(axis=1)
+
+
 class TestRealRows:
     @pytest.mark.parametrize(
         ("load", "rank"), [(letters, None), (letters, "loo"), (usps, None), (usps, 6)]
@@ -65,8 +73,11 @@ class TestRealRows:
         X, y = letters()
         X = X.astype(np.float32)
         model = DMKDClassifier(**SMALL).fit(X[:800], y[:800])
-        found = run(model, X[800:1800], tmp_path)
-        assert_same_probabilities(found, model, X[800:1800], tolerance=SINGLE)
+        rows = X[800:1800]
+        rounded = beside_edges(model, rows)
+        assert rounded.mean() < 0.01  # rows that may go another way in a tree
+        found = {name: v[~rounded] for name, v in run(model, rows, tmp_path).items()}
+        assert_same_probabilities(found, model, rows[~rounded], tolerance=SINGLE)
 
 
 class TestFarRows:

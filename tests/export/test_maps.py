@@ -5,6 +5,7 @@ import pytest
 
 from rhokit import (
     DMKDE,
+    CoherentFeatures,
     DMKDClassifier,
     FourierFeatures,
     GridFeatures,
@@ -69,6 +70,13 @@ GRIDS = {
     "grid 3": (GridFeatures(tol=1e-4), 3),
 }
 
+# Of these, no density.
+SPINS = {
+    f"spins {spin} {form}": (CoherentFeatures(spin=spin, form=form), d)
+    for spin, d in ((0.5, 5), (1.5, 3), (64, 1))
+    for form in ("real", "complex")
+}
+
 
 def names(maps):
     return pytest.mark.parametrize("name", maps)
@@ -76,7 +84,7 @@ def names(maps):
 
 def settings(name):
     """Parameters of a model, and columns of the wine."""
-    feature_map, d = (MAPS | GRIDS)[name]
+    feature_map, d = (MAPS | GRIDS | SPINS)[name]
     gamma = 1.0 if "1" in name else 0.3
     options = {"feature_map": feature_map, "gamma": gamma, "scale": "std"}
     return options | {"random_state": 0}, wine()[0][:, :d]
@@ -116,7 +124,7 @@ class TestTargets:
             found["log_density"], model.score_samples(X), floor=floor, tolerance=1e-7
         )
 
-    @names(MAPS)
+    @names(MAPS | SPINS)
     def test_joint_classes(self, name, tmp_path):
         options, X = settings(name)
         y = wine()[1]
@@ -144,7 +152,7 @@ class TestTargets:
         ).fit(X[::2], wine()[1][::2])
         assert_same_probabilities(run(model, X, tmp_path), model, X)
 
-    @names(MAPS | GRIDS)
+    @names(MAPS | GRIDS | SPINS)
     def test_values(self, name, tmp_path):
         options, X = settings(name)
         y = wine()[0][:, 12]

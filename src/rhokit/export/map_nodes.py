@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import comb
 
 from rhokit.core import GaussianKernel
 from rhokit.export.exporters import MAP_EXPORTERS, MapColumns
 from rhokit.export.graph import DOUBLE, Value
 from rhokit.features import (
+    CoherentFeatures,
     FourierFeatures,
     LandmarkFeatures,
     OneHotFeatures,
@@ -17,7 +19,6 @@ from rhokit.features import (
     SoftmaxFeatures,
 )
 from rhokit.features.box import BoxFeatures
-from rhokit.features.cosine import CosineFeatures
 
 _TURN = 2 * math.pi
 # From here on no digit of a phase is left; so the maps themselves clip.
@@ -98,7 +99,7 @@ def _unit_length(columns: Value, whitening: NDArray[Any] | None) -> Value:
 
 @MAP_EXPORTERS.register(FourierFeatures.name)
 def _fourier_columns(feature_map: FourierFeatures, rows: Value) -> MapColumns:
-    turns = _turns(feature_map, rows)
+    turns = _turns(rows, feature_map.frequencies_ / _TURN)
     if feature_map.form == "complex":
         # A sine is a cosine a quarter of a turn later.
         phases, repeats = np.repeat([0.0, -0.25], len(feature_map.amplitudes_)), 2
@@ -124,14 +125,13 @@ def _quadrature_columns(feature_map: QuadratureFeatures, rows: Value) -> MapColu
     assert feature_map.phases_ is not None
     phases = (feature_map.phases_ + middle @ feature_map.frequencies_) / _TURN
     phases = phases - np.rint(phases)
-    waves = _turns(feature_map, centred)
+    waves = _turns(centred, feature_map.frequencies_ / _TURN)
     columns = _cosines(waves, phases, feature_map.amplitudes_, 1)
     return MapColumns(columns * there.cast(DOUBLE) + not_a_number(rows))
 
 
-def _turns(feature_map: CosineFeatures, rows: Value) -> Value:
-    """Projections of the rows on the frequencies, in turns, shape (n, F)."""
-    per_unit = feature_map.frequencies_ / _TURN
+def _turns(rows: Value, per_unit: NDArray[Any]) -> Value:
+    """Projections of the rows on frequencies (d, F), in turns, shape (n, F)."""
     most = float(np.abs(per_unit).sum(axis=0).max())
     farthest = _MOST_TURNS / most if most > 0 else np.inf
     clipped = rows.graph.clip(rows, -farthest, farthest)
@@ -159,6 +159,48 @@ def inside_box(feature_map: BoxFeatures, rows: Value) -> Value:
 def not_a_number(rows: Value) -> Value:
     """NaN for rows that hold one, which are neither inside nor outside, else 0."""
     return rows.sum(1, keep=True) * 0.0
+
+
+# ---- spins -------------------------------------------------------------------------
+
+
+@MAP_EXPORTERS.register(CoherentFeatures.name)
+def _coherent_columns(feature_map: CoherentFeatures, rows: Value) -> MapColumns:
+    kernel = feature_map.kernel.with_gamma(feature_map.gamma)
+    columns = _spin_waves if feature_map.form == "complex" else _spin_powers
+    d, n = feature_map.n_features_in_, kernel.n_quanta
+    return MapColumns(columns(rows, d, n, kernel.angle / _TURN))
+
+
+def _spin_powers(rows: Value, d: int, n: int, rate: float) -> Value:
+    """Products over columns of ``√binom(n, m) cosⁿ⁻ᵐ sinᵐ``."""
+    graph, up = rows.graph, np.arange(n + 1.0)
+    roots = graph.constant(np.sqrt(comb(n, up)), "roots")
+    states, count = None, n + 1
+    for index in range(d):
+        own = rows.column(index) * rate
+        cosines = graph.node("Pow", graph.cosine_of_turns(own), (n - up)[None])
+        sines = graph.node("Pow", graph.cosine_of_turns(own - 0.25), up[None])
+        spins = cosines * sines * roots
+        if states is None:
+            states = spins
+            continue
+        count *= n + 1
+        states = (states.unsqueeze(2) * spins.unsqueeze(1)).reshape(0, count)
+    assert states is not None
+    return states
+
+
+def _spin_waves(rows: Value, d: int, n: int, rate: float) -> Value:
+    """Waves whose phases add up over columns: real parts, then imaginary ones."""
+    up = np.indices((n + 1,) * d).reshape(d, -1)
+    amplitudes = np.sqrt(comb(n, up) / 2.0**n).prod(axis=0)
+    # The rate is in the weights: one that rows are multiplied by, runtimes join to the
+    # product as a number of single precision.
+    turns = _turns(rows, (2.0 * up - n) * rate)
+    # A sine is a cosine a quarter of a turn later.
+    phases = np.repeat([0.0, -0.25], len(amplitudes))
+    return _cosines(turns, phases, np.tile(amplitudes, 2), 2)
 
 
 # ---- categories, and numbers as distributions --------------------------------------
