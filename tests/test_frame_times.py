@@ -13,11 +13,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import rhokit
 from rhokit import DMKDE, QMRegressor, fit_files
+from rhokit.cli.console import preview, rich_console
 from rhokit.frame_times import (
     CYCLES,
     TimeSpan,
     cycle_states,
     made_of,
+    time_writer,
     with_parts,
     with_times,
 )
@@ -186,3 +188,32 @@ class TestFiles:
         call = ("fit", path, *SMALL, "--json", "-o", tmp_path / "m.rho")
         assert run(*call, "--drop", "when").fine().json["columns"] == ["x"]
         assert run(*call, "--columns", "when").fine().json["columns"] == NAMES
+
+
+class TestShown:
+    @pytest.mark.parametrize(
+        ("unit", "value", "text"),
+        [
+            ("days", 8771.0, "2024-01-06"),
+            ("days", -0.5, "1999-12-31 12:00"),
+            ("hours", 24.0, "2000-01-02 00:00"),
+            ("seconds", 61.0, "2000-01-01 00:01:01"),
+            ("days", 1e30, "1e+30"),
+            ("days", float("inf"), "inf"),
+            ("days", float("nan"), "nan"),
+        ],
+    )
+    def test_numbers_as_times(self, unit, value, text):
+        heading, write = time_writer(f"sold ({unit} since 2000)")
+        assert (heading, write(value)) == ("sold", text)
+
+    def test_other_columns_stay(self):
+        assert time_writer("sold") is time_writer("sold (hour)") is None
+
+    def test_in_the_terminal(self, capsys):
+        table = pa.table({"Datum (days since 2000)": [8771.0, None], "x": [1.5, 2.5]})
+        rich_console().print(preview(table))
+        shown = capsys.readouterr().out
+        assert "2024-01-06" in shown
+        assert "1.5" in shown
+        assert "since 2000" not in shown

@@ -30,6 +30,8 @@ _SECOND, _HOUR, _DAY = 10**6, 3600 * 10**6, 86_400 * 10**6
 _UNITS = {"days": _DAY, "hours": _HOUR, "seconds": _SECOND}
 _NUMBER = re.compile(r"(?P<name>.*) \((?P<unit>days|hours|seconds) since 2000\)")
 _PART = re.compile(r"(?P<name>.*) \((?P<part>hour|weekday|month)\)")
+# Microseconds from 2000 to times that are no longer shown as such.
+_FARTHEST = 2e17
 # Microseconds that values span, from which on a unit or a part is told apart.
 _SPAN_OF_DAYS, _SPAN_OF_HOURS = 3 * _DAY, 3 * _HOUR
 _SPAN = {"hour": 2 * _DAY, "weekday": 14 * _DAY, "month": 730 * _DAY}
@@ -227,6 +229,35 @@ def _time_of(numbers: NDArray[Any], unit: str, parts: Mapping[str, Any]) -> Time
         steps = (codes - now + count // 2) % count - count // 2
         times = times + (steps * step).astype("timedelta64[us]")
     return np.where(missing, np.datetime64("NaT"), times)
+
+
+def time_writer(name: str) -> tuple[str, Callable[[float], str]] | None:
+    """How people are shown numbers since 2000: a heading, and a function of numbers.
+
+    None for other columns.
+
+    Examples
+    --------
+    >>> from rhokit.frame_times import time_writer
+    >>> heading, write = time_writer("sold (days since 2000)")
+    >>> heading, write(8771.0), write(8771.75)
+    ('sold', '2024-01-06', '2024-01-06 18:00')
+    """
+    found = _NUMBER.fullmatch(name)
+    if found is None:
+        return None
+    unit = found["unit"]
+
+    def write(value: float) -> str:
+        if not abs(value) * _UNITS[unit] < _FARTHEST:
+            return f"{value:g}"
+        time = _time_of(np.array([value]), unit, dict.fromkeys(CYCLES))[0]
+        if unit == "days" and float(value).is_integer():
+            return str(time.astype("datetime64[D]"))
+        steps = "datetime64[s]" if unit == "seconds" else "datetime64[m]"
+        return str(time.astype(steps)).replace("T", " ")
+
+    return found["name"], write
 
 
 def _pandas(name: str, values: NDArray[Any], cycle: Any, like: Any) -> Any:

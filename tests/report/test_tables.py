@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 from numpy.testing import assert_allclose
 
 from rhokit.inspection import (
@@ -49,6 +50,16 @@ def test_the_least_likely_come_first_and_zero_density_is_a_word():
         "log-density",
         "column 0",
     ]
+
+
+def test_days_since_2000_are_dates():
+    frame = pd.DataFrame({"Datum (days since 2000)": [8771.0, np.nan, 8771.75]})
+    rows = inspect_rows(frame, None, None, 9)
+    table = unlikely_table(np.arange(3.0), rows, NUMBERS[:1])
+    assert table.headers[2].text == "Datum"
+    shown = [row[2].text for row in table.rows]
+    assert shown == ["2024-01-06", "missing", "2024-01-06 18:00"]
+    assert table.rows[0][2].value == 8771.0  # which rows are sorted by
 
 
 def test_unusual_values_are_marked():

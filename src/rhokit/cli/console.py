@@ -6,7 +6,7 @@ import json
 import math
 import sys
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
 from io import StringIO
 from typing import TYPE_CHECKING, Any
@@ -192,18 +192,29 @@ def preview(table: pa.Table, remark: str | None = None) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
-    cells = [row.values() for row in table.to_pylist()]
-    rows = [[printable(number(cell)) for cell in row] for row in cells]
-    names = [printable(name) for name in table.column_names]
+    from rhokit.frame_times import time_writer
+
+    columns, names = [], []
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        heading, write = time_writer(name) or (name, number)
+        cells = column.to_pylist()
+        columns.append([printable(_cell_text(cell, write)) for cell in cells])
+        names.append(printable(heading))
+    rows = [list(row) for row in zip(*columns, strict=True)]
     fits = _fitting(names, rows, rich_console().width)
     kinds = zip(names, table.columns, strict=True)
     text = {name for name, column in kinds if "string" in str(column.type)}
     shown = listing(names[:fits], [row[:fits] for row in rows], text=text)
     hidden = len(names) - fits
-    columns = "column" if hidden == 1 else "columns"
-    remarks = [f"{hidden:,} more {columns}"] if hidden else []
+    noun = "column" if hidden == 1 else "columns"
+    remarks = [f"{hidden:,} more {noun}"] if hidden else []
     remarks += [remark] if remark else []
     return Group(shown, Text(", ".join(remarks), style="dim")) if remarks else shown
+
+
+def _cell_text(cell: Any, write: Callable[[Any], str]) -> str:
+    """A cell by its column's own writer, if it holds a number."""
+    return write(cell) if isinstance(cell, int | float) else number(cell)
 
 
 def _fitting(names: list[str], rows: list[list[str]], width: int) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rhokit.frame_times import time_writer
 from rhokit.inspection import (
     ColumnDescription,
     Confusion,
@@ -169,7 +170,8 @@ def rows_table(
     columns = [(Header("row", numeric), [_label(label) for label in labels]), *lead]
     for place, kind in list(enumerate(kinds))[:MOST_COLUMNS]:
         cells = _value_cells(rows, place, kind, places)
-        columns.append((Header(rows.names[place], kind == NUMBER), cells))
+        heading, _ = time_writer(str(rows.names[place])) or (rows.names[place], None)
+        columns.append((Header(heading, kind == NUMBER), cells))
     headers = tuple(header for header, _ in columns)
     body = tuple(zip(*(cells for _, cells in columns), strict=True))
     return HtmlTable(caption, headers, body)
@@ -240,10 +242,11 @@ def _value_cells(
         return [_word(rows.columns[place][k]) for k in places]
     values = rows.numbers(place)
     low, high = np.nanquantile(values, _USUAL) if not np.isnan(values).all() else (0, 0)
-    write = column_writer(values[list(places)])
+    as_time = time_writer(str(rows.names[place]))
+    write = as_time[1] if as_time else column_writer(values[list(places)])
     return [
         Cell(
-            write(values[k]),
+            MISSING if np.isnan(values[k]) else write(values[k]),
             None if np.isnan(values[k]) else float(values[k]),
             bool(values[k] < low or values[k] > high),
         )
