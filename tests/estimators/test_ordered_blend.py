@@ -52,6 +52,16 @@ class TestChoice:
         model = QMOrdinalClassifier(**SMALL).fit(rows, target)
         assert np.abs(model.predict(rows) - target).mean() < 0.1
 
+    @pytest.mark.parametrize(("seed", "gains"), [(0, False), (5, True)])
+    def test_for_more_than_a_standard_error(self, seed, gains):
+        """Of one set the gain is half its standard error: chance may have made it."""
+        rng = np.random.default_rng(seed)
+        rows = rng.uniform(-2, 2, size=(90, 3))
+        noise = 0.4 * rng.normal(size=90)
+        target = np.digitize(rows[:, 0] + rows[:, 1] / 2 + noise, [-1, 0, 1])
+        model = QMOrdinalClassifier(**SMALL).fit(rows, target)
+        assert (model.feature_map_.name == "blend") is gains
+
     @pytest.mark.parametrize(
         "settings",
         [

@@ -66,7 +66,8 @@ def _two_targets():
 def _ordered():
     X, y = load_diabetes(return_X_y=True)
     y = np.digitize(y, [100, 150, 200])
-    model = rhokit.QMOrdinalClassifier(**SMALL).fit(X[:300], y[:300])
+    settings = SMALL | {"feature_map": "landmarks"}
+    model = rhokit.QMOrdinalClassifier(**settings).fit(X[:300], y[:300])
     return Case(model, X[300:], y[300:])
 
 

@@ -451,6 +451,10 @@ def _blend_cases():
     yield "classes-blend-reject", fitted(rejects), FEW_CLASSES
     yield "classes-blend-mixed", fitted(blended(DMKDClassifier)), MIXED_CLASSES
     yield "classes-blend-prepared", prepared(blended(DMKDClassifier)), FEW_CLASSES
+    ordered = blended(QMOrdinalClassifier)
+    yield "ordinal-blend", fitted(ordered), FEW_CLASSES
+    given = blended(QMOrdinalClassifier, decision="median")
+    yield "ordinal-blend-mixed", fitted(given), MIXED_CLASSES
     yield "values-blend", fitted(blended(QMRegressor)), FEW_VALUES
     yield "values-blend-two", fitted(blended(QMRegressor, calibration=None)), PAIRS
     yield "values-blend-mixed", fitted(blended(QMRegressor)), MIXED_VALUES

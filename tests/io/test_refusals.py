@@ -297,6 +297,7 @@ class TestFields:
             (TRAINED, "root", "history", {"loss": ["1"]}, "history must be lists"),
             (TRAINED, "root", "history", [1.0], "history must be lists"),
             (TRAINED, "root", "n_epochs", -1, "n_epochs must be an integer"),
+            (TRAINED, "root", "improved", 1, "improved must be true or false"),
         ],
     )
     def test_of_the_wrong_kind(self, name, owner, field, value, message):

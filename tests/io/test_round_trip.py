@@ -62,6 +62,7 @@ TRAINED = [name for name in FITTED if name.startswith("trained")]
 # Models of a Fourier series per outcome, which have no factor.
 SERIES = [name for name in ONE_PASS if "-series" in name]
 BLENDS = [name for name in ONE_PASS if "-blend" in name]
+OF_BLENDS = "located", "ordered-blend"  # which read nothing else
 # Models of one density matrix per outcome have a factor, but detectors keep rows.
 WITHOUT_FACTOR = ("mean", "outliers")
 MATRICES = [
@@ -155,9 +156,9 @@ class TestEveryKindIsCovered:
         models = [CASES[name].model.model_ for name in ONE_PASS]
         kinds = {(each.plan.representation, each.readout.name) for each in models}
         assert kinds == {
-            *(("matrix", readout) for readout in READOUTS if readout != "located"),
+            *(("matrix", readout) for readout in READOUTS if readout not in OF_BLENDS),
             ("blend", "classes"),
-            ("blend", "located"),
+            *(("blend", readout) for readout in OF_BLENDS),
             *(("series", readout) for readout in ("density", "classes", "levels")),
             ("mean", "density"),
             *((each, "outliers") for each in ("series", "mosaic")),
@@ -732,6 +733,7 @@ class TestTrainedModels:
         model = CASES["trained-values"].model
         again = through_a_file(model)
         assert again.n_epochs_ == model.n_epochs_
+        assert again.improved_ is model.improved_
         assert again.history_.keys() == model.history_.keys()
         for name, numbers in model.history_.items():
             assert_array_equal(again.history_[name], numbers)

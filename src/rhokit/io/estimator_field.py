@@ -16,6 +16,7 @@ from rhokit.io.parameter_field import check_parameters, paths_of
 from rhokit.records import (
     Build,
     Field,
+    Flag,
     Maybe,
     Number,
     Reader,
@@ -118,17 +119,18 @@ def _one_pass(cls: Any, parameters: dict[str, Any], model: Any) -> Any:
 class TrainedParts:
     """What a trained estimator has learned: a one-pass estimator, and how it went."""
 
-    names = ("estimator", "history", "n_epochs")
+    names = ("estimator", "history", "n_epochs", "improved")
 
     def __init__(self, one_pass: str) -> None:
         self._fields: dict[str, Field] = {
             "estimator": Maybe(EstimatorField([one_pass])),
             "history": Maybe(HistoryField()),
             "n_epochs": Maybe(Number(0, integer=True)),
+            "improved": Maybe(Flag()),
         }
 
     def write(self, value: Any, path: str, writer: Writer) -> Any:
-        """All three; None for those that are not there."""
+        """All of them; None for those that are not there."""
         return {
             name: field.write(
                 getattr(value, f"{name}_", None), joined(path, name), writer

@@ -51,14 +51,10 @@ def plan_outcomes(
     """
     if takes_blend(request, batch, readout):
         return _blend(request, batch, readout, representation)
-    if _weighs_blend(request, batch, readout):
-        ways = _matrices, _blend
-        scores = [
-            _score_by_folds(way, request, batch, readout, representation)
-            for way in ways
-        ]
-        if scores[1] > scores[0]:
-            return _blend(request, batch, readout, representation)
+    if _weighs_blend(request, batch, readout) and _is_better_by_folds(
+        _blend, _matrices, request, batch, readout, representation
+    ):
+        return _blend(request, batch, readout, representation)
     return _matrices(request, batch, readout, representation, by_rank=by_rank)
 
 
@@ -162,34 +158,48 @@ def _has_rows(batch: Batch, count: int) -> bool:
     return len(group_rows(few)[0]) >= count
 
 
-def _score_by_folds(
+def _is_better_by_folds(
     way: Any,
+    other: Any,
     request: PlanRequest,
     batch: Batch,
     readout: Any,
     representation: type[Representation],
-) -> float:
-    """Score of rows that others predict, whose plan is made in one of two ways.
+) -> bool:
+    """Whether rows that others predict gain by one way of planning over another.
 
-    Folds follow from a hash of the rows: copies are in one, and their order does not
-    matter. Each group is dealt out by itself; the only row of one judges nothing.
+    By more than a standard error of the mean gain, in which copies are one row.
     """
     seen = batch.seen()
-    groups = readout.groups(readout.encode(seen.target), seen.weights)
     keys = row_keys(seen.rows, np.zeros(len(seen)))
-    fold = np.full(len(seen), -1)
+    fold = _folds(readout.groups(readout.encode(seen.target), seen.weights), keys)
+    gains = np.zeros(len(seen))
+    for number in np.unique(fold[fold >= 0]):
+        known, judges = seen.take(fold != number), seen.take(fold == number)
+        errors = []
+        for each in (other, way):
+            model = Model(*each(request, known, readout, representation)).add(known)
+            errors.append(model.readout.errors_of(model, judges))
+        gains[fold == number] = errors[0] - errors[1]
+    weight = seen.mass * (fold >= 0)
+    total = weight @ gains
+    parts = weight * (gains - total / max(weight.sum(), np.finfo(float).tiny))
+    _, copies = np.unique(keys, return_inverse=True)
+    return bool(total > np.linalg.norm(np.bincount(copies, parts)))
+
+
+def _folds(groups: NDArray[Any], keys: NDArray[Any]) -> NDArray[np.intp]:
+    """Folds (n,) by hashes of the rows: copies are in one, and order does not matter.
+
+    Each group is dealt out by itself; the only row of one judges nothing, and has -1.
+    """
+    fold = np.full(len(keys), -1)
     for group in np.unique(groups):
         own = np.flatnonzero(groups == group)
         names, places = np.unique(keys[own], return_inverse=True)
         if len(names) > 1:
             fold[own] = places % _FOLDS
-    scores, weights = [], []
-    for number in range(_FOLDS):
-        known, judges = seen.take(fold != number), seen.take(fold == number)
-        model = Model(*way(request, known, readout, representation)).add(known)
-        scores.append(model.readout.score_of(model, judges))
-        weights.append(judges.total_weight)
-    return float(np.average(scores, weights=weights))
+    return fold
 
 
 def _witnesses(

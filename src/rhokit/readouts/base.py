@@ -229,8 +229,8 @@ class TargetReadOut(ReadOut):
         """Whether a blend is good at what the parameters ask for."""
         return self.may_blend
 
-    def score_of(self, model: Model, batch: Batch) -> float:
-        """How well a model predicts rows that it has not seen."""
+    def errors_of(self, model: Model, batch: Batch) -> Floats:
+        """How badly a model predicts rows that it has not seen, shape (n,)."""
         raise TypeError(f"blends of {self.kind} are not weighed against matrices")
 
     @abstractmethod

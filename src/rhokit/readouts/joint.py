@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from rhokit.core import log_posterior
 from rhokit.core.arrays import safe_log
+from rhokit.core.scoring import ranked_errors
 from rhokit.fast import joint_factor, small_algebra
 from rhokit.features import SoftmaxFeatures
 from rhokit.plans.leave_one_out import LeaveOneOut
@@ -276,11 +277,10 @@ class OrderedReadOut(JointReadOut):
         assert self.decision is not None
         return self.decision
 
-    def score_of(self, model: Model, batch: Batch) -> float:
-        """Less the ranked probability score of rows that a model has not seen."""
-        found = np.exp(self.log_probabilities(model, batch.rows))
-        codes = self.encode(batch.target)
-        return self.task(None, None).score(found, codes, batch.mass)
+    def errors_of(self, model: Model, batch: Batch) -> Floats:
+        """Ranked probability scores of rows that a model has not seen, shape (n,)."""
+        found = probabilities(np.exp(self.log_probabilities(model, batch.rows)))
+        return np.asarray(ranked_errors(found, self.encode(batch.target)))
 
     def measured_outputs(self) -> Floats:
         """The basis, of which ρ_Y has the diagonal."""
