@@ -44,7 +44,7 @@ class Kernel(ABC):
 
     @abstractmethod
     def log_overlaps(self, rows: Array, others: Array) -> Array:
-        """Logarithms of |κ| between rows (n, d) and others (m, d), shape (n, m)."""
+        """Logarithms of abs κ between rows (n, d) and others (m, d), shape (n, m)."""
 
     def overlaps(self, rows: Array, others: Array) -> Array:
         """Values of κ between rows (n, d) and others (m, d), shape (n, m)."""

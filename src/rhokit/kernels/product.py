@@ -49,7 +49,7 @@ class ProductKernel(Kernel):
 
     @abstractmethod
     def log_factor(self, differences: Any) -> Any:
-        """Logarithms of |f| at differences, an array of any shape."""
+        """Logarithms of abs f at differences, an array of any shape."""
 
     def factor(self, differences: Any) -> Any:
         """Values of f at differences, an array of any shape."""
