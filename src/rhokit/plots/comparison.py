@@ -22,7 +22,7 @@ class ComparisonDisplay:
 
     Attributes
     ----------
-    changes : tuple of ColumnChange
+    shown : tuple of ColumnChange
         Those that are drawn.
     axes_ : array of Axes
     figure_ : Figure
@@ -35,7 +35,7 @@ class ComparisonDisplay:
     >>> rng = np.random.default_rng(0)
     >>> old, new = rng.normal(size=(300, 3)), rng.normal([0, 1, 0], size=(300, 3))
     >>> display = ComparisonDisplay.from_comparison(rhokit.compare(old, new), k=2)
-    >>> display.changes[0].name
+    >>> display.shown[0].name
     'column 1'
     """
 
@@ -61,7 +61,7 @@ class ComparisonDisplay:
         return cls(comparison=comparison, k=k).plot()
 
     @property
-    def changes(self) -> tuple[Any, ...]:
+    def shown(self) -> tuple[Any, ...]:
         """The columns that are drawn."""
         return tuple(self.comparison.columns[: self.k])
 
@@ -73,8 +73,8 @@ class ComparisonDisplay:
         self
         """
         plt = pyplot(type(self).__name__)
-        across = min(_PER_ROW, len(self.changes))
-        down = -(-len(self.changes) // across)
+        across = min(_PER_ROW, len(self.shown))
+        down = -(-len(self.shown) // across)
         self.figure_, axes = plt.subplots(
             down,
             across,
@@ -83,12 +83,12 @@ class ComparisonDisplay:
             squeeze=False,
         )
         self.axes_ = axes
-        for ax, column in zip(axes.flat, self.changes, strict=False):
+        for ax, column in zip(axes.flat, self.shown, strict=False):
             draw = _bars if column.kind == "category" else _histograms
             draw(ax, column)
             title = f"{column.name}: p = {column.p_value:.2g}"
             tidy(ax, title=title)
-        for ax in axes.flat[len(self.changes) :]:
+        for ax in axes.flat[len(self.shown) :]:
             ax.set_visible(False)
         axes.flat[0].legend(frameon=False, fontsize="small")
         self.figure_.suptitle(self.comparison.verdict, x=0.01, ha="left")
