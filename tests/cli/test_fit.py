@@ -22,7 +22,10 @@ TARGETS = {"density": None, "classes": "side", "values": "price", "ordinal": "gr
 
 @pytest.mark.parametrize("kind", ROLES)
 def test_a_model_is_that_of_the_library(kind, data, models):
-    model = getattr(rhokit, KINDS[kind])(n_components=32, random_state=0)
+    feature_map = "landmarks" if "--map" in ROLES[kind] else "auto"
+    model = getattr(rhokit, KINDS[kind])(
+        n_components=32, feature_map=feature_map, random_state=0
+    )
     rhokit.fit_files(
         model, data / "rows.csv", columns=["a", "b", "c"], target=TARGETS[kind]
     )

@@ -115,7 +115,7 @@ class TestFitFiles:
         more = frame.assign(group=[*frame["group"][:60], *["d"] * 40])
         with pytest.raises(DataError, match=r"'group': .*not among") as refused:
             fit_files(model.set_params(unseen="raise"), write(tmp_path / "2.csv", more))
-        assert place(refused) == (str(tmp_path / "2.csv"), 60, "group", None)
+        assert place(refused) == (str(tmp_path / "2.csv"), 60, "group", "d")
 
     def test_goes_on_from_a_checkpoint(self, tmp_path):
         path = write(tmp_path / "rows.parquet", table())
