@@ -39,12 +39,13 @@ def test_what_is_trusted_is_enough(name):
 
 @pytest.mark.filterwarnings("ignore")
 def test_mlflows_own_saver(tmp_path):
-    mlflow = pytest.importorskip("mlflow.sklearn")
+    import mlflow.sklearn
+
     model, path = MODELS["classes"], tmp_path / "model"
-    mlflow.save_model(
+    mlflow.sklearn.save_model(
         model,
         str(path),
         skops_trusted_types=trusted_types(model),
         pip_requirements=["rhokit"],
     )
-    assert_array_equal(answers(mlflow.load_model(str(path))), answers(model))
+    assert_array_equal(answers(mlflow.sklearn.load_model(str(path))), answers(model))

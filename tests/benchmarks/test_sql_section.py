@@ -1,9 +1,5 @@
 """The section of queries, on a few rows."""
 
-import pytest
-
-pytest.importorskip("duckdb")
-
 from benchmarks.goals import sql
 
 

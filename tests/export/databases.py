@@ -61,7 +61,8 @@ class DuckDB(nullcontext):
 
     def ask(self, frame, query):
         """What a query of the table ``data`` gives, as a frame."""
-        duckdb = pytest.importorskip("duckdb")
+        import duckdb
+
         rows, columns = _rows(frame)
         with duckdb.connect() as base:
             base.execute(f"CREATE TABLE data ({_head(frame, columns)})")

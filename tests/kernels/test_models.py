@@ -151,15 +151,14 @@ class TestRefusals:
             DMKDE(kernel="rbf").fit(X)
 
     def test_training_landmarks(self):
-        pytest.importorskip("torch")
         model = DMKDClassifierSGD(kernel="cauchy", feature_map="landmarks")
         with pytest.raises(ValueError, match="cannot be trained with"):
             model.fit(X, Y)
 
 
 def test_onnx(tmp_path):
-    pytest.importorskip("onnx")
-    onnxruntime = pytest.importorskip("onnxruntime")
+    import onnxruntime
+
     path, narrow = tmp_path / "model.onnx", X.astype(np.float32)
     fourier = DMKDE(kernel="laplacian", feature_map="fourier", **SMALL).fit(narrow)
     rhokit.export_onnx(fourier, path, output_dtype="float64")
@@ -254,7 +253,6 @@ class TestSpins:
             DMKDClassifier(feature_map="coherent", kernel="cauchy").fit(X, Y)
 
     def test_trained_models_take_random_features(self):
-        pytest.importorskip("torch")
         model = DMKDClassifierSGD(
             gamma=0.5, kernel="coherent", n_components=32, max_epochs=2, random_state=0
         ).fit(X, Y)
